@@ -24,10 +24,7 @@ import { EXIT, EXIT_CODES, readInput, type Terminal, usageError } from "./termin
 
 const MAX_TEXT = 2_000;
 const MAX_URL = 20_000;
-/**
- * The maximum length of arguments in a question, in characters. Longer arguments are never cut, and
- * therefore cannot be approved.
- */
+/** The maximum length of arguments in a question. Longer ones cannot be approved. */
 const MAX_ARGUMENTS = 20_000;
 
 /**

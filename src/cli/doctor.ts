@@ -1,7 +1,4 @@
-/**
- * `plue doctor` and `plue native`: check the installed parts with a call through each part, and
- * print the flags for libplue.
- */
+/** `plue doctor` and `plue native`: call through each installed part, and print libplue's flags. */
 
 import process from "node:process";
 import { execFile } from "node:child_process";
@@ -203,9 +200,7 @@ interface NativeFlags {
   readonly static?: boolean;
 }
 
-/**
- * Prints the flags for a compiler, or where libplue is. Compiles it where npm has installed none.
- */
+/** Prints the flags for a compiler, or the place of libplue. Compiles it if npm has none. */
 export function native(
   { cflags = false, libs = false, static: isStatic = false }: NativeFlags,
   terminal: Terminal,

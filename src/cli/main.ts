@@ -26,10 +26,7 @@ function withWidth(stream: Output): Output {
   });
 }
 
-/**
- * Ends the process if a result cannot be written: Node emits the error, Bun passes it to the
- * callback, Deno throws it.
- */
+/** Ends the process if a result cannot be written, which each runtime reports in another way. */
 function results(target: Output): Output {
   const fail = ({ code, message }: NodeJS.ErrnoException): void => {
     // The reader has enough output, such as `head` in `plue list | head -1`.

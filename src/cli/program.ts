@@ -1,7 +1,4 @@
-/**
- * The command `plue`: its subcommands, their flags, and their help. The code of a subcommand is
- * loaded when it runs.
- */
+/** The command `plue`: its subcommands, each loaded when it runs, their flags, and their help. */
 
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { READER_FIELDS, valueKind, VOCABULARY, type VocabularyName } from "../select/mod.ts";

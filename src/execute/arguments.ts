@@ -139,9 +139,7 @@ function checkSchema<C extends CheckedCall>(
   };
 }
 
-/**
- * Validates the arguments with a Standard Schema, which also adds defaults and transforms values.
- */
+/** Validates the arguments with a Standard Schema, which also adds defaults and transforms. */
 function applyStandard<C extends CheckedCall>(tool: Tool, next: Ring<C>): Ring<C> {
   const { parametersStandard: schema } = tool;
   return schema === undefined ? next : (call) =>

@@ -62,10 +62,7 @@ export interface Plan {
   readonly tool: Tool;
   readonly host: ToolHost;
   readonly layered: Ring;
-  /**
-   * Runs a call to which no layer applies. The innermost ring then also ends the call, which saves
-   * two promises.
-   */
+  /** Runs a call to which no layer applies, and ends it, which saves two promises. */
   readonly direct: Ring | undefined;
   /** A call runs `direct` only if none of these conditions of layers is true for the call. */
   readonly conditions: readonly ((call: Call) => boolean)[];

@@ -184,10 +184,7 @@ export class CallView implements CallInfo {
 /** The result of `callHost` if the host's function threw or rejected. */
 export const FAILED: unique symbol = Symbol();
 
-/**
- * Calls a host's function, and waits for its result or for the end of the call. Errors of the
- * function, even late errors, are reported.
- */
+/** Calls a host's function until its result or the call's end. Reports all its errors. */
 export function callHost<T>(
   call: Call,
   doing: string,

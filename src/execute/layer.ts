@@ -23,10 +23,7 @@ import type { DispatchContext, ResumedCall, ToolCall } from "./request.ts";
 /** The result of a call, or a promise of the result. Promises of the kernel never reject. */
 export type Outcome = ToolResult | Promise<ToolResult>;
 
-/**
- * Runs the rest of the call. Never throws and never rejects: errors, timeouts and aborts become
- * failures.
- */
+/** Runs the rest of the call. Never throws or rejects: errors, timeouts and aborts are failures. */
 export type Next = (call: Call) => Outcome;
 
 /** Runs a layer around a call of one tool. */
@@ -132,10 +129,7 @@ export interface Layer {
     report: (phase: DispatchPhase, error: unknown) => void,
     toolset?: Toolset,
   ): void;
-  /**
-   * Members that the layer adds to the context of every tool, by name. A member is computed each
-   * time the tool reads it.
-   */
+  /** Members that the layer adds to each tool's context, by name; computed at each reading. */
   readonly context?: { readonly [member: string]: (call: Call) => unknown };
   /**
    * Returns preliminary arguments for text that is not JSON. The layer must have the stage `input`,
@@ -191,10 +185,7 @@ export interface Call {
   /** The tool's configuration, state and validators, for layers of the stages `input` and `run`. */
   readonly runtime: ToolRuntime;
   readonly toolState: ToolState;
-  /**
-   * True if the call was interrupted or is closing. Its result is decided, and further output is
-   * dropped.
-   */
+  /** True if the call was interrupted or is closing: its result is decided, output is dropped. */
   readonly isOver: boolean;
   /**
    * Replaces the arguments. For layers of the stages `input` and `run`.

@@ -3,10 +3,7 @@
 import { type Clock, type FailureCode, once, systemClock, type ToolResult } from "../tool/mod.ts";
 import type { Call, CallObserver, Layer } from "./layer.ts";
 
-/**
- * Durations of calls, in milliseconds. The error of the percentiles is at most 7 %, or half a
- * microsecond.
- */
+/** Durations of calls, in milliseconds. Percentiles are within 7 %, or half a microsecond. */
 export interface DurationMetrics {
   readonly totalMs: number;
   readonly meanMs: number;

@@ -1,6 +1,4 @@
-/**
- * The interfaces that a host implements: hooks, approvers, transaction managers, telemetry, stores.
- */
+/** The interfaces of a host: hooks, approvers, transaction managers, telemetry, stores. */
 
 import type {
   ArgumentRepair,
@@ -107,10 +105,7 @@ export type RepairHook = (
   issues: readonly Issue[],
 ) => RepairAnswer | Promise<RepairAnswer>;
 
-/**
- * The return value of an approver: yes or no with a reason for the model, or a question to the
- * caller.
- */
+/** The answer of an approver: yes, no with a reason for the model, or a question to the caller. */
 export type ApprovalAnswer =
   | boolean
   | "ask"

@@ -1,7 +1,4 @@
-/**
- * The questions and the steps of one call. Created when its tool first asks a question or runs a
- * step, or when the call resumes.
- */
+/** The questions and steps of one call, created by the first of them, or by a resumption. */
 
 import { CallView, inTime } from "./context.ts";
 import { CallFailure } from "./failures.ts";

@@ -58,10 +58,7 @@ export interface DispatchContext {
   readonly sessionId?: string | undefined;
   /** The model's message that contains the call. */
   readonly messageId?: string | undefined;
-  /**
-   * The id of the caller, for the tool, hooks and approvers. Each principal has separate
-   * idempotency keys.
-   */
+  /** The id of the caller, for the tool, hooks and approvers, and for its own idempotency keys. */
   readonly principal?: string | undefined;
   /**
    * Services for this call only, such as its document. They override the registry's services of the
@@ -188,10 +185,7 @@ export interface Resumption {
  * `@plue/tools/calls` return this interface.
  */
 export interface CallTickets {
-  /**
-   * Returns the result of a suspended call with its ticket, or the failure of a call that cannot be
-   * suspended.
-   */
+  /** Returns the result of a suspended call with its ticket, or the failure to suspend it. */
   suspend(call: WaitingCall): Promise<SuspendedCall | ToolFailure>;
   /**
    * Returns the data that resumes the call of a ticket, or the failure of an invalid ticket. The

@@ -33,9 +33,7 @@ export interface OutputEvent extends EventBase {
 export interface ResultEvent extends EventBase {
   readonly type: "result";
   readonly result: ToolResult;
-  /**
-   * The number of lost events: values that are not JSON, and metadata that was not read in time.
-   */
+  /** The number of lost events: values that are not JSON, and metadata that was read too late. */
   readonly dropped: number;
 }
 
@@ -73,9 +71,7 @@ export function streamCall(
       return this;
     },
     next: () => events.next(),
-    /**
-     * Leaves the stream and aborts the call. Resolves when the call and its cleanups have ended.
-     */
+    /** Leaves the stream and aborts the call. Resolves when the call and its cleanups end. */
     async return() {
       await stream.leave();
       return await events.return(undefined);

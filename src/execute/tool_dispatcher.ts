@@ -68,9 +68,7 @@ export interface ToolDispatcherOptions extends DispatcherOptions {
    * directly around the tool, in its transaction.
    */
   readonly layers?: readonly (Layer | readonly Layer[])[];
-  /**
-   * Compiles schemas, for a toolset that was created from a list. A registry has its own engine.
-   */
+  /** Compiles schemas, for a toolset that was made of a list. A registry has its own engine. */
   readonly engine?: SchemaEngine;
   /** Opens transactions. If absent, tools that require one fail with `transaction_failed`. */
   readonly transactions?: TransactionManager;

@@ -405,9 +405,7 @@ export function originalOf(tool: Tool): Tool {
   return originals.get(tool) ?? tool;
 }
 
-/**
- * Returns a tool for a reader. If the description function fails, logs that, and returns the tool.
- */
+/** Returns a tool for a reader. If its description function fails, logs that and returns it. */
 export function describedFor(
   tool: Tool,
   { model, provider, locale }: ToolReader,

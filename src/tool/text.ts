@@ -21,9 +21,7 @@ export function cutMarks(text: string): string {
   return text.replace(MARKS, (run) => run.slice(0, MAX_MARKS));
 }
 
-/**
- * Control characters except tabs and line feeds, lone surrogates, and other separators of lines.
- */
+/** Control characters except tabs and line feeds, lone surrogates, other line separators. */
 const CONTROLS = /(?![\t\n])[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\ufff9-\ufffb]/gu;
 /** Invisible characters: marks of direction, tags, characters without width. */
 const INVISIBLE = /(?![\u200c\u200d\ufe0e\ufe0f])\p{Default_Ignorable_Code_Point}/gu;

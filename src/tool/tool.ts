@@ -106,10 +106,7 @@ export interface ToolTraits {
   readonly isAvailable: boolean | ((query: ToolAvailabilityQuery) => boolean);
   /** The reason for `isAvailable: false`, for explanations. */
   readonly unavailableReason: string | undefined;
-  /**
-   * Hints for clients. Missing hints are derived conservatively: only the tag `read-only` makes
-   * `readOnlyHint` true.
-   */
+  /** Hints for clients. Missing hints are derived: only the tag `read-only` sets `readOnlyHint`. */
   readonly annotations: ToolAnnotations;
   readonly examples: readonly ToolExample[];
   readonly icons: readonly ToolIcon[];

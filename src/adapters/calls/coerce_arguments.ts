@@ -179,9 +179,7 @@ function isNull(schema: unknown): boolean {
   return isObject(schema) && schema["type"] === "null";
 }
 
-/**
- * The result for JSON text with more digits than a number can represent, or with duplicate members.
- */
+/** The result for JSON with more digits than a number can represent, or duplicate members. */
 const LOSSY = Symbol();
 
 /** Returns the value of JSON text, or `undefined` if the text is not JSON. */
@@ -215,9 +213,7 @@ const NUMBER = /-?\d[\d.eE+-]*/y;
 /** The maximum length of a number that is compared exactly, in characters. */
 const MAX_NUMBER = 400;
 
-/**
- * Returns a number in a normal form: digits without leading and trailing zeros, and a power of ten.
- */
+/** Returns a number in a normal form: digits without outer zeros, and a power of ten. */
 function exactly(number: string): string | undefined {
   const parts = number.length > MAX_NUMBER ? null : PARTS.exec(number);
   if (parts === null) return undefined;

@@ -1,7 +1,4 @@
-/**
- * `POST /tools/:id/execute` responds with the result or with the events of a call, and
- * `POST /executions/:callId/abort` aborts a call.
- */
+/** `POST /tools/:id/execute` and `POST /executions/:callId/abort`: run and abort calls. */
 
 import type { DispatchContext, Dispatcher, ResumedCall, ToolCall } from "../../execute/mod.ts";
 import type { Toolset } from "../../select/mod.ts";

@@ -49,10 +49,7 @@ export interface Caller {
    * running calls continue.
    */
   readonly expiresAt?: number | undefined;
-  /**
-   * True if the caller may read explanations of hidden tools, and the metrics of calls without a visible
-   * tool.
-   */
+  /** True if the caller may read explanations of hidden tools, and metrics of all calls. */
   readonly explain?: boolean | undefined;
 }
 

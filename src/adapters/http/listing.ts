@@ -1,7 +1,4 @@
-/**
- * Lists the tools that a caller sees: `GET /tools` with filters, search, paging and formats, `GET
- * /tools/:id`, and explanations.
- */
+/** Lists the tools that a caller sees: `GET /tools`, `GET /tools/:id`, and explanations. */
 
 import { searchToolsetAsync } from "../../registry/mod.ts";
 import { explainTool, type Toolset } from "../../select/mod.ts";

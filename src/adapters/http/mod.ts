@@ -1,7 +1,4 @@
-/**
- * The parts that all protocols over HTTP share: callers, rates, toolsets, bodies, streams and
- * problems; and the parts of a handler.
- */
+/** The parts that all protocols over HTTP share, and the parts of a handler. */
 
 export * from "./bearer_auth.ts";
 export * from "./body.ts";

@@ -1,7 +1,4 @@
-/**
- * Logs and traces requests, and serves `GET /metrics` and `GET /healthz`. The dispatcher's `telemetry`
- * traces and measures the calls.
- */
+/** Logs and traces requests (`telemetry` traces calls), and serves `/metrics` and `/healthz`. */
 
 import type { TaskQueue, TaskQueueState } from "../../execute/durable/mod.ts";
 import type { DispatcherMetrics, ToolMetrics, TraceParent } from "../../execute/mod.ts";

@@ -116,10 +116,7 @@ export interface ServerOptions extends GuardOptions {
    * @default {a sixteenth of maxStreams}
    */
   readonly maxStreamsPerPrincipal?: number;
-  /**
-   * Receives errors, to log them: errors of responses, and errors of tools unless `dispatch` has an
-   * `onError`.
-   */
+  /** Receives errors of responses, and of tools unless `dispatch` has an `onError`, for a log. */
   onError?(error: unknown): void;
 }
 

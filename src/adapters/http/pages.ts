@@ -296,10 +296,7 @@ export function pagesOf(server: object): ListCache<Page> {
 /** The weight of every entry, in addition to its value. */
 const OVERHEAD = 512;
 
-/**
- * Caches values that are made from lists of tools. Clients choose the values by their queries, so the
- * total weight is bounded.
- */
+/** Caches values made of lists of tools. Clients choose them, so their total weight is bounded. */
 export class ListCache<Value> {
   readonly #values: BoundedMap<string, Value>;
 

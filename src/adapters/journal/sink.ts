@@ -9,10 +9,7 @@ export interface JournalSink {
   readonly maxLineLength?: number;
   /** Prepares writing. Rejects if another process writes the journal. */
   open?(): Promise<void>;
-  /**
-   * Appends lines of JSON atomically, and makes them durable. If it rejects, the same lines are
-   * passed again.
-   */
+  /** Appends lines atomically and durably. If it rejects, the same lines are passed again. */
   append(lines: readonly string[]): Promise<void>;
   close?(): Promise<void>;
   /**

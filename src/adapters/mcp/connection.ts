@@ -94,10 +94,7 @@ export class McpConnection {
     return abortable(this.#current, signal);
   }
 
-  /**
-   * Replaces a client that has lost its server. Returns false for a client of the host, because the
-   * host reconnects it.
-   */
+  /** Replaces a client that lost its server. False for a client that the host reconnects. */
   lose(client: Client): boolean {
     if (this.#live === client && this.#opener.isOwn) {
       this.#live = undefined;

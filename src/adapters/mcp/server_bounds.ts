@@ -242,10 +242,7 @@ export function readLines(
 
 const MAX_ANSWERS = 16;
 
-/**
- * Limits the unsent responses to requests of the server. If the server does not read responses,
- * they would fill the memory.
- */
+/** Limits the unsent responses to requests of a server that does not read them. */
 export function boundAnswers(transport: Transport, unasked: UnaskedMessages): void {
   const send = transport.send.bind(transport);
   let answers = 0;

@@ -291,10 +291,7 @@ function textOf({ principal, session }: SessionKey, id: unknown): string {
   return JSON.stringify([principal ?? null, session ?? null, id]);
 }
 
-/**
- * The maximum length of the URIs of one session, of one principal's sessions, and of all, in
- * characters.
- */
+/** The maximum length of the URIs of a session, of a principal's sessions, and of all. */
 const MAX_SESSION = 16_384;
 const MAX_PRINCIPAL = 4 * MAX_SESSION;
 const MAX_ALL = 256 * MAX_PRINCIPAL;

@@ -1,7 +1,4 @@
-/**
- * Attaches this runtime to the libplue in its process, so that native code in it can call the
- * tools.
- */
+/** Attaches this runtime to the libplue in its process: native code in it can call the tools. */
 
 import process from "node:process";
 import { fileURLToPath } from "node:url";
@@ -199,10 +196,7 @@ export class Guest {
     this.#bridge.refresh();
   }
 
-  /**
-   * Fails the running calls and accepts no further calls, without waiting: for the end of the process
-   * or of the worker thread.
-   */
+  /** Fails running calls and accepts no others, without waiting: for the end of the process. */
   leave(): void {
     if (!this.#isAttached) return;
     this.#isAttached = false;

@@ -46,9 +46,7 @@ export class NativeConfigError extends TypeError {
 const ACTION = "read config_json";
 const FIELDS: readonly string[] = [...selectionDataFields(), "bridge", "config"];
 
-/**
- * Reads `config_json`. The values of the selection and the bridge are checked when they are used.
- */
+/** Reads `config_json`. The values of selection and bridge are checked when they are used. */
 export function readNativeConfig(text: string | undefined): NativeConfig {
   const value = parse(text === undefined || text.trim() === "" ? "{}" : text);
   try {

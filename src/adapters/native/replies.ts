@@ -1,7 +1,4 @@
-/**
- * The frames that the tools side sends to libplue, with the numbers of `plue.h` for failures and
- * results.
- */
+/** The frames that the tools side sends to libplue, with the numbers of `plue.h` for failures. */
 
 import {
   attemptOr,

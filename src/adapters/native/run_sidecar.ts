@@ -1,7 +1,4 @@
-/**
- * The sidecar: the process that libplue starts to run the tools of a native program, and its
- * socket, on every runtime.
- */
+/** The process that libplue starts to run the tools of a native program, and its socket. */
 
 import { statSync } from "node:fs";
 import process from "node:process";

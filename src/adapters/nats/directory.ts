@@ -94,10 +94,7 @@ export class Directory {
     this.#hasDefinitions = hasDefinitions;
   }
 
-  /**
-   * Opens the directory, and reads the entries of the registry. Later calls `onChange` once for all
-   * changes of a turn.
-   */
+  /** Opens the directory and reads it. Later calls `onChange` once for all changes of a turn. */
   static async open(
     action: string,
     link: Link,

@@ -167,10 +167,7 @@ export function creditOf(bytes: number): number {
   return Math.max(bytes, MIN_EVENT_BYTES);
 }
 
-/**
- * The size of the header after the signatures: one byte that is 1 if more parts follow, and the
- * sequence number in four bytes.
- */
+/** The header after the signatures: a byte, 1 if more parts follow, and a sequence number. */
 const HEAD_BYTES = 5;
 /** The maximum size of a part. Servers reject messages above `max_payload`, which is 1 MiB by default. */
 const MAX_PART_BYTES = 524_288;

@@ -1,6 +1,4 @@
-/**
- * The caller's side of plain calls: sends them to workers, and receives their events and results.
- */
+/** The caller's side of plain calls: sends them to workers, receives their events and results. */
 
 import { createInbox, type Msg, type Subscription } from "@nats-io/nats-core";
 import {

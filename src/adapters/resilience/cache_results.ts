@@ -65,10 +65,7 @@ export interface ResultCacheOptions {
 
 /** The layer of a cache. */
 export interface ResultCache extends Layer {
-  /**
-   * Invalidates all results with one of the tags, including results of running calls. Rejects if
-   * the store is unreachable.
-   */
+  /** Invalidates results with one of the tags, also of running calls. Rejects without the store. */
   invalidate(...tags: readonly string[]): Promise<void>;
 }
 

@@ -161,10 +161,7 @@ export async function openSkills(
   }
 }
 
-/**
- * Writes an error with its stack, for the operator, without control characters: parts of it may
- * come from a client.
- */
+/** Writes an error with its stack, for the operator, without control characters of a client. */
 export function logText(error: unknown): string {
   const text = error instanceof Error ? error.stack : undefined;
   return cleanText(text ?? describeThrown(error), 20_000);

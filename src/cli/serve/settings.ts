@@ -81,10 +81,7 @@ interface FileSettings {
   error(setting: keyof SettingsFlags, why: string): Error;
 }
 
-/**
- * Reads the settings: the flags, or else the file, or else the variables. An empty variable counts
- * as unset.
- */
+/** Reads the settings from the flags, the file, or the variables. An empty one counts as unset. */
 export function readSettings(
   environment: Readonly<Record<string, string | undefined>>,
   flags: SettingsFlags = {},

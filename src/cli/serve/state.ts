@@ -1,7 +1,4 @@
-/**
- * The stored state of a server: calls that wait, tasks, idempotency keys, failed logins; and its
- * rules, which store their counts there.
- */
+/** The stored state of a server: waiting calls, tasks, idempotency keys, counts of rules. */
 
 import { lstat, mkdir, stat } from "node:fs/promises";
 import { hostname } from "node:os";
@@ -136,9 +133,7 @@ async function storeIn(folder: string): Promise<CallStore & Disposable> {
   }
 }
 
-/**
- * Creates the folder, or checks that other users cannot write there: its records contain approvals.
- */
+/** Creates the folder, or checks that only this user can write there: it contains approvals. */
 async function makeFolder(path: string): Promise<void> {
   const action = `Cannot keep the state in "${path}"`;
   try {

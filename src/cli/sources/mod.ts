@@ -265,10 +265,7 @@ function isLoopback(place: string): boolean {
   return hostname === "localhost" || hostname === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(hostname);
 }
 
-/**
- * Returns the kind of a source by its form; `undefined` for a URL that may be a service, which only
- * its tools identify.
- */
+/** Returns the kind of a source by its form; `undefined` for a URL that may be a service. */
 function recognise({ kind, place }: SourceName): Kind | undefined {
   if (kind !== undefined) return kind;
   if (place === "-" || DOCUMENT.test(place)) return "tools";
@@ -346,9 +343,7 @@ function readSettings(
   }
 }
 
-/**
- * Checks the fields of a value: the module may use another copy of plue, or define tools as data.
- */
+/** Checks the fields: the module may use another copy of plue, or define tools as data. */
 function isToolLike(value: unknown): value is Tool {
   return isObject(value) && typeof value["name"] === "string" &&
     (typeof value["description"] === "string" || typeof value["description"] === "function");

@@ -13,10 +13,7 @@ import {
 /** A value in a store. */
 export interface StoredValue {
   readonly value: Uint8Array;
-  /**
-   * Identifies this write of the key. A later write has a higher revision, even if the key was
-   * deleted.
-   */
+  /** Identifies this write of the key. Later writes have higher revisions, even after deletions. */
   readonly revision: number;
   /** The expiry time, in milliseconds since 1970. By default, the value does not expire. */
   readonly expiresAt?: number;
@@ -40,10 +37,7 @@ export type DuePlace = Pick<DueEntry, "dueAt" | "key">;
 export interface StoreOptions {
   /** The expiry time, in milliseconds since 1970. By default, the value does not expire. */
   readonly expiresAt?: number;
-  /**
-   * The time from which `due` returns the entry, in milliseconds since 1970. By default, `due`
-   * never returns it.
-   */
+  /** The time from which `due` returns the entry, in milliseconds since 1970. By default, never. */
   readonly dueAt?: number;
 }
 

@@ -1,7 +1,4 @@
-/**
- * Records in a call store that several processes change, and leases on these records. Keys contain
- * SHA-256 digests in base64url.
- */
+/** Records in a call store that several processes change, and leases on these records. */
 
 import {
   canonicalJson,

@@ -66,10 +66,7 @@ export const checkRetries: Check<Readonly<Record<string, TaskRetry>>> = (action,
   return Object.assign(Object.create(null), Object.fromEntries(retries));
 };
 
-/**
- * Returns the record of a failed task with the time of its next run. Returns `undefined` if the
- * task is not retried.
- */
+/** Returns a failed task with the time of its next run; `undefined` if it is not retried. */
 export function retried(
   record: TaskRecord,
   result: ToolResult,

@@ -192,9 +192,7 @@ export class CallTasks {
     return { tasks };
   }
 
-  /**
-   * Yields the task now and after each change, until its end. Yields nothing for an unknown task.
-   */
+  /** Yields the task now and after each change until its end; nothing for an unknown task. */
   async *follow(
     id: string,
     { principal, toolset, signal }: TaskOwner & { readonly signal?: AbortSignal } = {},

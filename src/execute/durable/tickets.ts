@@ -281,10 +281,7 @@ export function tooLarge(memory: object): string | undefined {
     : undefined;
 }
 
-/**
- * Marks a ticket as used. Returns a function that makes the ticket valid again, or `undefined` if
- * the ticket was used before.
- */
+/** Marks a ticket as used. Returns the function that undoes it; `undefined` for a used ticket. */
 async function claim(
   store: CallStore | undefined,
   { id, principal, expiresAt }: TicketContent,

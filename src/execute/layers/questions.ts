@@ -21,10 +21,7 @@ export interface QuestionsLayer extends Layer {
 
 /** Options for {@linkcode questions}. */
 export interface QuestionOptions {
-  /**
-   * Suspends calls whose callers cannot answer immediately. A `ToolDispatcher` with the same
-   * tickets resumes them.
-   */
+  /** Suspends calls whose callers cannot answer at once. The same tickets resume them. */
   readonly tickets?: CallTickets | undefined;
   /**
    * The time limit for an answer during the call, in milliseconds. It does not count against the

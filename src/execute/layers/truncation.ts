@@ -51,10 +51,7 @@ function cutResult(call: Call, result: ToolResult): ToolResult {
 /** The space for the marker: two numbers and its text. */
 const MARKER_BYTES = 96;
 
-/**
- * Truncates a text to `limit` bytes of JSON, between code points, and ends the text with `…
- * [truncated: 900 of 20000 bytes]`.
- */
+/** Truncates a text to `limit` bytes of JSON between code points, and appends what is missing. */
 export function truncate(text: string, limit: number): string {
   const room = limit - MARKER_BYTES;
   // A binary search for the end. Each character has at least one byte.

@@ -1,7 +1,4 @@
-/**
- * Requests to the service of this page, with the token that the user entered. The token is stored
- * only in this module's memory.
- */
+/** Requests to the service, with the user's token, which is only in this module's memory. */
 
 import { batch, signal } from "@preact/signals";
 import { createParser } from "eventsource-parser";

@@ -83,10 +83,7 @@ export async function answer(
   await follow(callId, `calls/${encodeURIComponent(callId)}`, { ticket, answers });
 }
 
-/**
- * Aborts a running call or a task. A suspended call that is not a task is only removed from this
- * page.
- */
+/** Aborts a running call or a task. Any other suspended call is only removed from this page. */
 export async function abort({ callId, status, task }: PageCall): Promise<void> {
   if (task !== undefined) {
     return await orFail(callId, () => send(taskPath(task), { method: "DELETE" }));

@@ -1,6 +1,4 @@
-/**
- * The form of a schema. Each input shows and replaces one value; issues are shown below the input.
- */
+/** The form of a schema. Each input shows and replaces one value, with its issues below it. */
 
 import type { JSX } from "preact";
 import { useId, useState } from "preact/hooks";
@@ -244,10 +242,7 @@ function Caption(
   );
 }
 
-/**
- * The maximum number of fields for a list or an object, because each is laid out at every key
- * press.
- */
+/** The maximum number of fields of a list or an object: each key press lays out all of them. */
 const MAX_SHOWN = 50;
 
 function More({ count }: { readonly count: number }): Element | null {

@@ -1,6 +1,4 @@
-/**
- * JSON for display: lines with their JSON Pointers, tokens for highlighting, tables, images, text.
- */
+/** JSON for display: lines with JSON Pointers, tokens for highlighting, tables, images, text. */
 
 import { isObject, pointerStep } from "../../tool/mod.ts";
 
@@ -131,10 +129,7 @@ export interface Table {
 const MAX_ROWS = 200;
 const MAX_COLUMNS = 30;
 
-/**
- * Returns a list as a table with a column for each property, or `undefined` if it is not a list of
- * objects.
- */
+/** Returns a list of objects as a table with a column for each property, else `undefined`. */
 export function tableOf(value: unknown): Table | undefined {
   // A result is often an object with one list.
   const list = Array.isArray(value) ? value : isObject(value) ? onlyListIn(value) : undefined;

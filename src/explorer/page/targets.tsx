@@ -1,7 +1,4 @@
-/**
- * One tool in the format of every provider, side by side, with its tokens. Losses are marked in the
- * tool's own schema.
- */
+/** One tool in the format of every provider, with its tokens, and the losses in its schema. */
 
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";

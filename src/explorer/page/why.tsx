@@ -1,7 +1,4 @@
-/**
- * The matrix of tools by role, risk or context. Each cell shows a decision of the service and opens
- * its explanation.
- */
+/** The matrix of tools by role, risk or context. A cell is a decision with its explanation. */
 
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
