@@ -58,10 +58,7 @@ export interface ServeToolsOptions extends NatsOptions {
    * @default {64, or `maxConcurrent` of `limits` if that is less}
    */
   readonly concurrency?: number;
-  /**
-   * The maximum number of tasks of a tool that this worker runs concurrently, by the id of the tool. By
-   * default, `concurrency`.
-   */
+  /** The maximum number of concurrent tasks per tool, by its id. By default, `concurrency`. */
   readonly toolConcurrency?: Readonly<Record<string, number>>;
 }
 
