@@ -102,9 +102,7 @@ export class QuestionSession {
       (action) => redacted(this.#call, readQuestion(action, key, fields, this.#call.host.engine)),
     );
     const isAboutCall = question.kind === "approval" || question.kind === "client";
-    if (isAboutCall) {
-      question = { ...question, arguments: question.arguments ?? shownArguments(this.#call) };
-    }
+    if (isAboutCall) question = { arguments: shownArguments(this.#call), ...question };
     const asked = fingerprintOf(question);
     const before = this.#memory.get(key);
     // An approval is valid only for the shown message and arguments.
@@ -324,9 +322,11 @@ export const MAX_MEMORY_BYTES = 65_536;
 const KINDS: readonly QuestionKind[] = ["input", "approval", "authorization", "client"];
 
 const FIELDS = {
-  kind: oneOf(KINDS),
+  kind: /* @__PURE__ */ oneOf(KINDS),
   message: (action: string, message: unknown, place: string): string =>
     cleanText(checkWord(action, message, place), Infinity),
+  arguments: (action: string, args: unknown, place: string): unknown =>
+    boundedCopy(args) ?? fail(action, `${place} must have at most 64 kB of JSON`),
   // `admitSchema` checks the schema.
   schema: (_action: string, schema: unknown): JsonSchema => schema as JsonSchema,
   // Serialized by `URL`, because the given text may contain a line feed or an escape.
@@ -335,11 +335,6 @@ const FIELDS = {
     return /^https?:/.test(href)
       ? href
       : fail(action, `${place} must begin with https:// or http://`);
-  },
-  arguments(action: string, args: unknown, place: string): unknown {
-    const verdict = readJson(args, MAX_MEMORY_BYTES);
-    if (verdict.kind === "json") return frozenCopy(verdict.value);
-    return fail(action, `${place} must be JSON of at most ${MAX_MEMORY_BYTES} bytes`);
   },
   resumes: checkFlag,
 };
@@ -351,32 +346,33 @@ function readQuestion(
   fields: QuestionFields,
   engine: SchemaEngine,
 ): Question {
-  const { kind = "input", message, schema, ...rest } = readFields(action, fields, FIELDS);
-  if (schema !== undefined) admitSchema(engine, schema);
-  const more = schema === undefined ? rest : { ...rest, schema: frozenCopy(schema) ?? true };
+  const { kind = "input", message, schema, ...more } = readFields(action, fields, FIELDS);
   if (message === undefined) fail(action, 'it has no "/message"');
   // A long message is not truncated, because a person could approve the missing part.
   if (message.length > 2_000) fail(action, '"/message" must have at most 2000 characters');
   if ((more.url !== undefined) !== (kind === "authorization")) {
-    fail(action, 'a question for an authorization, and no other, has a "/url"');
+    fail(action, 'a question for authorization, and no other, has a "/url"');
   }
   if (schema !== undefined && kind !== "input" && kind !== "client") {
     fail(action, 'only a question for input has a "/schema"');
   }
-  if ("arguments" in more && kind !== "approval" && kind !== "client") {
-    fail(action, 'only a question of the kind approval or client has "/arguments"');
-  }
-  return { key, kind, message, ...more };
+  if (schema === undefined) return { key, kind, message, ...more };
+  admitSchema(engine, schema);
+  return { key, kind, message, ...more, schema: frozenCopy(schema) ?? true };
 }
 
 /** Reads an answer; returns `undefined` for other values. */
 export function readAnswer(value: unknown): Answer | undefined {
   if (!isObject(value)) return undefined;
   const { action, content } = value;
-  if (action === "decline" || action === "cancel") return Object.freeze({ action });
-  if (action !== "accept") return undefined;
-  if (content === undefined) return Object.freeze({ action });
-  const verdict = readJson(content, MAX_MEMORY_BYTES);
-  const copy = verdict.kind === "json" ? frozenCopy(verdict.value) : undefined;
+  if (action !== "accept" && action !== "decline" && action !== "cancel") return undefined;
+  if (action !== "accept" || content === undefined) return Object.freeze({ action });
+  const copy = boundedCopy(content);
   return copy === undefined ? undefined : Object.freeze({ action, content: copy });
+}
+
+/** Returns a frozen copy of JSON within the limit; `undefined` for other values. */
+function boundedCopy(value: unknown): unknown {
+  const verdict = readJson(value, MAX_MEMORY_BYTES);
+  return verdict.kind === "json" ? frozenCopy(verdict.value) : undefined;
 }

@@ -121,10 +121,10 @@ export interface QuestionFields {
   /** The URL to visit, for the kind `authorization`. */
   readonly url?: string | undefined;
   /**
-   * The arguments that a question of the kind `approval` or `client` shows and for which its answer
-   * is valid: JSON of at most 64 kB. A tool that calls others sets it to the arguments of such a call.
+   * The shown arguments: JSON of at most 64 kB. An approval is valid only for these. A tool that
+   * calls others hands in the arguments of the call that the question is about.
    *
-   * @default {the arguments of the call}
+   * @default {the arguments of the call, for `approval` and `client`}
    */
   readonly arguments?: unknown;
   /**

@@ -430,11 +430,10 @@ describe("context.ask()", () => {
         { message: "?", kind: "approval", schema: {} },
         'only a question for input has a "/schema"',
       ],
-      ["k", { message: "?", arguments: {} }, 'kind approval or client has "/arguments"'],
       [
         "k",
         { message: "?", kind: "approval", arguments: "x".repeat(65_536) },
-        '"/arguments" must be JSON of at most 65536 bytes',
+        '"/arguments" must have at most 64 kB of JSON',
       ],
       ["k", { message: "?", url: "https://a.example" }, 'and no other, has a "/url"'],
       ["k", { message: "?", kind: "authorization" }, 'has a "/url"'],
