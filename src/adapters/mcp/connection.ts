@@ -23,6 +23,7 @@ import {
 } from "../../tool/mod.ts";
 import { wasNotSent } from "../http/runtime.ts";
 import { loadClient } from "./client_library.ts";
+import { UnreadInput } from "./server_bounds.ts";
 
 /** Opens connections to one server. */
 export interface ClientOpener {
@@ -265,6 +266,10 @@ async function sendCall(
       return isAsked(result) ? new AskedByServer(result) : valueOf(result);
     } catch (error) {
       signal.throwIfAborted();
+      if (error instanceof UnreadInput) {
+        const message = `Cannot call "${name}": the MCP server does not read its input; try later`;
+        return ToolResult.error("unavailable", message, { ran: mayHaveRun ? "unknown" : "no" });
+      }
       const kind = await kindOf(error, client);
       // Other calls use the connection, too, so the failure of one request does not end it.
       const isUsable = kind !== "not sent" && kind !== "answered" && await answers(client, signal);

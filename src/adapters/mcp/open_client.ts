@@ -13,7 +13,14 @@ import { abortable, clip, systemClock } from "../../tool/mod.ts";
 import { causesOf, messagesOf } from "../http/runtime.ts";
 import { loadClient } from "./client_library.ts";
 import type { ClientOpener } from "./connection.ts";
-import { boundAnswers, boundedFetch, Pace, readLines, UnaskedMessages } from "./server_bounds.ts";
+import {
+  boundAnswers,
+  boundedFetch,
+  Pace,
+  readLines,
+  UnaskedMessages,
+  UnreadInput,
+} from "./server_bounds.ts";
 
 /** A program that is an MCP server on its standard input and output. plue starts the program. */
 export interface McpCommand {
@@ -102,6 +109,7 @@ interface StartedProgram {
   readonly _readBuffer: object;
   processReadBuffer(): void;
   readonly _process?: {
+    readonly stdin: { write(line: string, onWritten: () => void): void };
     readonly stdout: {
       on(event: "data", heard: () => void): void;
       pause(): void;
@@ -127,7 +135,7 @@ function commandOpener(source: McpCommand, limits: ClientLimits): ClientOpener {
     describe: (error) => serverError(name, error, ended),
     open: (signal) =>
       openWith(signal, limits, async (unasked) => {
-        const { deserializeMessage } = await loadClient();
+        const { deserializeMessage, serializeMessage } = await loadClient();
         const { getDefaultEnvironment, StdioClientTransport } = await loadStdio();
         const transport = new StdioClientTransport({
           command,
@@ -139,6 +147,19 @@ function commandOpener(source: McpCommand, limits: ClientLimits): ClientOpener {
         });
         const started = transport as unknown as StartedProgram;
         Object.assign(started._readBuffer, readLines(limits.maxBytes, unasked, deserializeMessage));
+        const send = transport.send.bind(transport);
+        let unread = 0;
+        // The SDK's own method sets no limit, and resolves only when all lines are written.
+        transport.send = async (message) => {
+          const { _process: program } = started;
+          if (program === undefined) return await send(message);
+          const line = serializeMessage(message);
+          const isCall = "method" in message && message.method === "tools/call";
+          if (isCall && unread > limits.maxBytes) throw new UnreadInput();
+          unread += line.length;
+          await new Promise<void>((resolve) => program.stdin.write(line, resolve));
+          unread -= line.length;
+        };
         ended = undefined;
         const start = transport.start.bind(transport);
         transport.start = async () => {

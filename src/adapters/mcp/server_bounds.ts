@@ -240,6 +240,9 @@ export function readLines(
   };
 }
 
+/** A program does not read its input, so that further calls would fill the memory. */
+export class UnreadInput extends Error {}
+
 const MAX_ANSWERS = 16;
 
 /** Limits the unsent responses to requests of a server that does not read them. */

@@ -75,6 +75,25 @@ describe("importMcpServer() with a program that is hostile", () => {
     assertEquals(told(await far.call("call")), "done");
   });
 
+  it("does not send calls while a program leaves too many bytes unread, even of aborted calls", async () => {
+    await using far = await imported(hostile("deaf"), { maxMessageBytes: 1_048_576 });
+    const caller = new AbortController();
+    const send = () => far.call("call", { text: "a".repeat(900_000) }, { signal: caller.signal });
+    const sent = [send(), send()];
+    const refused = 'unavailable: Cannot call "call": the MCP server does not read its input';
+    const third = await far.call("call");
+    assertStringIncludes(String(told(third)), refused);
+    assertEquals(third.ok || third.error.ran, "no");
+    caller.abort();
+    for (const result of await Promise.all(sent)) assertMatch(String(told(result)), /^aborted/);
+    assertStringIncludes(String(told(await far.call("call"))), refused);
+
+    const [pid] = logged().filter((line) => line.startsWith("pid")).slice(-1);
+    process.kill(Number(pid?.slice(4)), "SIGUSR2");
+    await until(async () => told(await far.call("call")) === "done");
+    assertEquals(logged().filter((line) => line.startsWith("pid")).slice(-1), [pid]);
+  });
+
   it("stops immediately when it is aborted, and ends the program", async () => {
     const caller = new AbortController();
     const failed = errorOf(

@@ -37,6 +37,7 @@ function answer(id: number, method: string, name: string | undefined): void {
   if (method === "tools/list") {
     note("list");
     if (what === "silent") return;
+    if (what === "deaf") lines.pause();
     say({ id, result: { tools: TOOLS } });
     if (what === "flood") {
       const data = { level: "info", data: "a" };
@@ -58,8 +59,13 @@ function answer(id: number, method: string, name: string | undefined): void {
 }
 
 note(`pid ${process.pid}`);
+if (what === "deaf") {
+  // A paused input does not keep the process alive.
+  const alive = setInterval(() => {}, 60_000);
+  process.once("SIGUSR2", () => (clearInterval(alive), lines.resume()));
+}
 process.stdout.on("error", () => process.exit(1));
-createInterface({ input: process.stdin }).on("line", (line) => {
+const lines = createInterface({ input: process.stdin }).on("line", (line) => {
   const { id, method, params } = JSON.parse(line);
   if (typeof id === "number" || typeof id === "string") {
     answer(id as number, method, params?.name);
