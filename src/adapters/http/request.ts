@@ -127,11 +127,14 @@ const EXECUTION_CLOSED: Problem = {
   detail: "This server only lists tools: neither authorize nor openExecution is set",
 };
 
+/** By source: a call may still run when another handler of the source has replaced its handler. */
+const RUNNING = new WeakMap<Registry | Toolset, RunningCalls>();
+
 /** The state that the requests of one handler or endpoint share. Each request passes through `answer`. */
 export class ToolServer {
   readonly source: Registry | Toolset;
   readonly dispatcher: Dispatcher;
-  readonly running: RunningCalls = new RunningCalls();
+  readonly running: RunningCalls;
   /** True if the server has `authorize`. */
   readonly authorizes: boolean;
   readonly allowedOrigins: readonly string[];
@@ -173,6 +176,7 @@ export class ToolServer {
   ) {
     const { authorize, openExecution = false, selection } = options;
     this.source = source;
+    this.running = once(RUNNING, source, () => new RunningCalls());
     this.#options = options;
     this.#everyone = setup.everyone ?? {};
     this.#shown = setup.bridge ?? ((toolset) => toolset);

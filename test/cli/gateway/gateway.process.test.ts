@@ -16,7 +16,7 @@ export const greet = {
 export const wipe = { name: "wipe", description: "Deletes everything.", risk: "low", execute: () => 1 };
 export const hold = {
   name: "hold", description: "Waits until the test ends it.", risk: "safe",
-  execute: () => globalThis.holdCall(),
+  execute: (_, { signal }) => globalThis.holdCall(signal),
 };`;
 
 /** The tools of the module as an MCP server, for a gateway in front of it. */
@@ -135,6 +135,46 @@ describe("plue serve -c", () => {
     assertEquals(await served.tools(), []);
     finished.resolve("held");
     assertEquals(await call, "held");
+  });
+
+  it("aborts a call that began before a change of the file, over HTTP and MCP", async () => {
+    await files.write("tools.mjs", MODULE);
+    const settings = (timeoutMs: number) => ({
+      sources: { own: { from: "tools.mjs" } },
+      limits: { timeoutMs },
+    });
+    await using served = await gateway("aborted.json", settings(60_000));
+    const session = { "mcp-session-id": crypto.randomUUID() };
+    const post = (path: string, body: object, headers = {}) =>
+      fetch(served.url + path, {
+        ...{ method: "POST", body: JSON.stringify(body) },
+        headers: {
+          ...{ "content-type": "application/json", accept: "application/json, text/event-stream" },
+          ...headers,
+        },
+      });
+    const rpc = (message: object) => post("/mcp", { jsonrpc: "2.0", ...message }, session);
+    const begun = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    let aborted = 0;
+    Object.assign(globalThis, {
+      holdCall: (signal: AbortSignal) =>
+        new Promise((_, reject) => {
+          signal.addEventListener("abort", () => (aborted++, reject(signal.reason)));
+          begun.shift()?.resolve();
+        }),
+    });
+    const waiting = begun.map(({ promise }) => promise);
+    const calls = [
+      post("/tools/hold/execute", { callId: "one" }, { accept: "application/json" }),
+      rpc({ id: 7, method: "tools/call", params: { name: "hold" } }),
+    ];
+    await Promise.all(waiting);
+    await files.write("aborted.json", JSON.stringify(settings(59_000)));
+    await served.printed(/Applied/);
+    assertEquals((await post("/executions/one/abort", {})).status, 202);
+    await rpc({ method: "notifications/cancelled", params: { requestId: 7 } });
+    for (const call of calls) await (await call).text();
+    assertEquals(aborted, 2);
   });
 
   it("serves the previous settings if the changed file is wrong, and prints the reason", async () => {
