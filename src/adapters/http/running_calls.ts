@@ -161,10 +161,8 @@ export class RunningCalls {
   /** Aborts the calls with this key; returns false if there is none. */
   abort(key: CallKey): boolean {
     const text = textOf(key);
-    const found = [...this.#long.get(text) ?? []];
-    for (const call of this.#short) {
-      if (call.key.callId === key.callId && textOf(call.key) === text) found.push(call);
-    }
+    const short = this.#short.filter((call) => textOf(call.key) === text);
+    const found = [...this.#long.get(text) ?? [], ...short];
     for (const call of found) call.abort();
     return found.length > 0;
   }
