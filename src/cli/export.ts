@@ -99,7 +99,8 @@ export async function importFrom(
     throw usageError(`Cannot write "${flags.out}": its name must end in .ts, .js or .json`);
   }
   await using loaded = await toolsFrom([source], flags, terminal.io);
-  const { registry: { tools }, imports } = loaded;
+  const { registry, imports } = loaded;
+  const tools = registry.tools.filter(({ isAvailable }) => isAvailable !== false);
   const warnings = imports.flatMap((one) => one.warnings);
   const rejected = imports.flatMap((one) => one.rejected);
   if (flags.out !== undefined) {

@@ -217,6 +217,14 @@ URL, or a file of credentials is in PLUE_NATS_CREDS.`,
   ))).addOption(repeated("-t, --to <target>", "a target to check, instead of the four defaults"))
     .option("--strict", "fail on warnings, too");
 
+  withSources(add(
+    "pins [tool...]",
+    "Show the tools that the file of --pins hides, with their changes, and approve them",
+    async () => (await import("./pins.ts")).reviewPins,
+    'plue pins --pins pins.json --from "npx -y some-server"',
+    "plue pins mcp:read_file --yes --pins pins.json --from https://example.com/mcp",
+  )).option("-y, --yes", "approve the tools without a question");
+
   add(
     "mcp",
     "Add plue to the configuration file of an MCP client, or remove it",
@@ -361,7 +369,10 @@ function withSources(command: Command): Command {
   return command
     .addOption(repeated("-f, --from <source>", "the source of the tools (PLUE_TOOLS)"))
     .addOption(repeated("--header <name: value>", "a header for the source, such as a token"))
-    .addOption(new Option("--base-url <url>", "the address of the API of an OpenAPI document"));
+    .addOption(new Option("--base-url <url>", "the address of the API of an OpenAPI document"))
+    .addOption(
+      new Option("--pins <file>", "hide tools that changed since plue pins approved them"),
+    );
 }
 
 function withSelection(command: Command): Command {

@@ -1,8 +1,10 @@
 /** The tools that the flags select, and `plue list`, `plue show`, `plue explain`, `plue search`. */
 
 import { Option } from "commander";
+import { toolPins } from "../adapters/pins/mod.ts";
 import { explainCall } from "../adapters/rules/mod.ts";
 import { ToolDispatcher } from "../adapters/typebox/mod.ts";
+import type { HeldTool } from "../formats/mod.ts";
 import type { Registry, ToolHit } from "../registry/mod.ts";
 import { searchToolsetAsync } from "../registry/search/mod.ts";
 import { type Selection, selectionFrom, type Toolset, VOCABULARY } from "../select/mod.ts";
@@ -27,6 +29,7 @@ export interface Flags extends ToolReader {
   readonly from?: readonly string[];
   readonly header?: readonly string[];
   readonly baseUrl?: string;
+  readonly pins?: string;
   readonly [flag: string]: unknown;
 }
 
@@ -47,10 +50,11 @@ export async function toolsFrom(
   io: CommandIo,
   mayBeNone = false,
 ): Promise<LoadedTools & { readonly toolset: Toolset }> {
-  const { from = [], header, baseUrl, model, provider, locale } = flags;
+  const { from = [], header, baseUrl, pins, model, provider, locale } = flags;
   const headers = header && Object.fromEntries(header.map(readHeader));
   const loaded = await loadTools([...words, ...from], io, {
     ...{ headers, baseUrl, mayBeNone },
+    pins: pins === undefined ? undefined : toolPins(pins, { onHeld: heldReporter(pins, io) }),
     reader: { model, provider, locale },
   });
   const { registry, selection } = loaded;
@@ -59,6 +63,26 @@ export async function toolsFrom(
     get toolset() {
       return registry.select(selection).narrow(selectionOf(flags));
     },
+  };
+}
+
+/** The maximum number of hidden tools that one report names. */
+const MAX_HELD = 5;
+
+/** Prints the tools that pins hide: all tools of a check in one report. */
+function heldReporter(file: string, { stderr }: CommandIo): (held: HeldTool) => void {
+  let reported: HeldTool[] = [];
+  const report = (): void => {
+    for (const { id, reason } of reported.slice(0, MAX_HELD)) {
+      stderr.write(`warning: "${cleanText(id, 100)}" is hidden: ${cleanText(reason, 1_000)}\n`);
+    }
+    const more = reported.length - MAX_HELD;
+    if (more > 0) stderr.write(`warning: the pins hide ${counted(more, "more tool")}\n`);
+    stderr.write(`Review and approve changes: plue pins --pins ${file} --from …\n`);
+    reported = [];
+  };
+  return (held) => {
+    if (reported.push(held) === 1) queueMicrotask(report);
   };
 }
 

@@ -48,7 +48,7 @@ describe("plue", () => {
     const [, list = ""] = stdout.split("Commands:\n");
     const names = [...list.split("\n\n")[0]?.matchAll(/^ {2}([a-z]+) /gm) ?? []]
       .map(([, name]) => name ?? "").filter((name) => name !== "help");
-    assertEquals(names.length, 20);
+    assertEquals(names.length, 21);
     for (const name of names) {
       assertStringIncludes((await plue([name, "--help"])).stdout, "Examples:\n  $ ");
     }

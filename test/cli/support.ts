@@ -71,7 +71,9 @@ export async function service(
   const controller = new AbortController();
   const { promise: printed, resolve: heard } = Promise.withResolvers<string>();
   const ended = plue(["serve", ...words, "--port", "0", "--no-watch", "--json"], {
-    ...{ controller, env, heard },
+    ...{ controller, env },
+    // Warnings come before the address.
+    heard: (text) => void (text.startsWith("{") && heard(text)),
   });
   const { url, tools } = JSON.parse(
     await Promise.race([printed, ended.then(({ stderr }) => stderr)]),

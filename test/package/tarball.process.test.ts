@@ -206,6 +206,23 @@ describe("the npm package", () => {
     assertMatch(run("node", ["same.mjs"], folder), /^[1-9]\d* true$/m);
   });
 
+  test("names jose at the first request of jwtAuth() without it, whatever its token is", () => {
+    const folder = createApp("without-jose", ["hono"]);
+    writeFileSync(
+      join(folder, "jwt.mjs"),
+      `import { jwtAuth } from "@plue/tools/hono";
+       const authorize = jwtAuth({ secret: "s".repeat(32), issuer: "a", audience: "b" });
+       for (const headers of [{}, { authorization: "Bearer malformed" }]) {
+         const request = new Request("http://localhost/", { headers });
+         await authorize(request).catch((error) => console.log(error.message));
+       }`,
+    );
+    assertEquals(
+      run("node", ["jwt.mjs"], folder),
+      'Cannot check JSON Web Tokens: run "npm install jose" first\n'.repeat(2),
+    );
+  });
+
   test("has the licences of the packages in the command", () => {
     const text = readFileSync(join(stagedAt("cli"), "dist/LICENSES.txt"), "utf8");
     for (const name of ["commander", "yaml", "@clack/prompts", "@nats-io/transport-node"]) {

@@ -142,9 +142,8 @@ export function jwtAuth(options: JwtAuthOptions): Authorize {
     refuse("issuer is required with keys");
   }
 
-  async function claimsOf(token: string): Promise<JwtClaims | undefined> {
+  async function claimsOf(token: string, library: Jose): Promise<JwtClaims | undefined> {
     if (token.length > MAX_TOKEN || !TOKEN.test(token)) return undefined;
-    const library = jose ??= await loadJose();
     const time = assertSync(now());
     try {
       const { payload } = await library.jwtVerify(token, (header) => {
@@ -168,9 +167,11 @@ export function jwtAuth(options: JwtAuthOptions): Authorize {
   }
 
   return async (request) => {
+    // Loaded before the token is read: without the package, a wrong token would be rejected with 401.
+    const library = jose ??= await loadJose();
     const token = bearerToken(request, challenger);
     if (typeof token !== "string") return token;
-    const claims = await claimsOf(token);
+    const claims = await claimsOf(token, library);
     if (claims === undefined) return challenger("invalid");
     const scopes = words(claims["scope"]);
     if (!requiredScopes.every((scope) => scopes.includes(scope))) {

@@ -27,7 +27,7 @@ import { isPlueFile, type PlueFile, readPlueFile } from "./file.ts";
 import { checkRules, Gateway } from "./gateway.ts";
 
 /** The flags of `plue serve` that have no effect with a file. */
-const UNUSED = ["from", "header", "baseUrl", "rules", "nats"] as const;
+const UNUSED = ["from", "header", "baseUrl", "pins", "rules", "nats"] as const;
 
 /**
  * Serves a file until Ctrl-C.

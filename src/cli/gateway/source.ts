@@ -147,7 +147,7 @@ export class Source implements AsyncDisposable {
     await this.#imported?.approve(...entries);
     this.#pinned = await this.#pinned?.approve(...entries);
     for (const tool of this.#pinned?.tools ?? []) {
-      if (!this.#registry.hasTool(tool.id)) this.#registry.registerTool(tool);
+      if (this.#registry.getTool(tool.id) !== tool) this.#registry.updateTool(tool);
     }
     this.#changed();
   }
@@ -195,7 +195,7 @@ export class Source implements AsyncDisposable {
     const source = sourceIn(folder, from, namespace);
     try {
       this.#loaded = await loadTools([source], io, {
-        ...{ headers, baseUrl, importing: this.#importing() },
+        ...{ headers, baseUrl, importing: this.#importing(), pins: this.#context.pins },
       });
     } catch (error) {
       // A wrong file must be mended first, but a server that is down may come back.
@@ -229,7 +229,7 @@ export class Source implements AsyncDisposable {
     this.#registry.subscribe(() => this.#changed());
     this.#imported = await importMcpServer(url ?? program, {
       ...this.#importing(),
-      ...{ namespace, registry: this.#registry, background: true },
+      ...{ pins: this.#context.pins, namespace, registry: this.#registry, background: true },
       ...(headers && { http: { requestInit: { headers } } }),
       onState: (error) => {
         this.#setReason(error === undefined ? undefined : describeThrown(error, 1_000));
@@ -244,8 +244,8 @@ export class Source implements AsyncDisposable {
 
   #importing(): DocumentOptions {
     const { include, exclude, risk, roles, scopes } = this.#source.settings;
-    const { pins, beside } = this.#context;
-    return { ...defined({ include, exclude, risk, roles, scopes, pins }), beside };
+    const { beside } = this.#context;
+    return { ...defined({ include, exclude, risk, roles, scopes }), beside };
   }
 
   #setReason(reason: string | undefined): void {

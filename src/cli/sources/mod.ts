@@ -8,7 +8,11 @@ import { resolve } from "node:path";
 import process from "node:process";
 import { isAlias, parseDocument as readYaml, visit } from "yaml";
 import type { OAuthCallback } from "../../adapters/credentials/mod.ts";
-import { importMcpServer, type McpServerSource } from "../../adapters/mcp/mod.ts";
+import {
+  type ImportedMcpServer,
+  importMcpServer,
+  type McpServerSource,
+} from "../../adapters/mcp/mod.ts";
 import { importToolsModule, registryIn } from "../../adapters/native/tools_module.ts";
 import { importOpenApi } from "../../adapters/openapi/mod.ts";
 import { ToolRegistry } from "../../adapters/typebox/mod.ts";
@@ -45,13 +49,15 @@ interface SourceOptions {
   readonly mayBeNone?: boolean | undefined;
   /** The settings of `plue.json` for the tools of a document. */
   readonly importing?: DocumentOptions | undefined;
+  /** The pins of servers and documents. */
+  readonly pins?: ImportPins | undefined;
 }
 
 /** The options of an import that `plue.json` has for each source. */
-export interface DocumentOptions
-  extends Pick<ImportOptions, "include" | "exclude" | "risk" | "roles" | "scopes" | "beside"> {
-  readonly pins?: ImportPins | undefined;
-}
+export type DocumentOptions = Pick<
+  ImportOptions,
+  "include" | "exclude" | "risk" | "roles" | "scopes" | "beside"
+>;
 
 export interface LoadedTools extends AsyncDisposable {
   /** The sources in their original form, without possible credentials in URLs. */
@@ -65,8 +71,9 @@ export interface LoadedTools extends AsyncDisposable {
   readonly callback?: OAuthCallback | undefined;
   readonly files: readonly string[];
   readonly imports: readonly ImportResult[];
-  /** The imports with pins. */
+  /** The documents with pins. */
   readonly pinned: readonly PinnedImport[];
+  readonly servers: readonly ImportedMcpServer[];
 }
 
 const KINDS = {
@@ -101,10 +108,12 @@ interface Loading {
   /** The module of each setting. */
   readonly origins: Map<string, string>;
   readonly tools: Tool[];
-  readonly servers: ((registry: Registry) => Promise<AsyncDisposable>)[];
+  readonly servers: ((registry: Registry) => Promise<ImportedMcpServer>)[];
   readonly files: string[];
   readonly imports: ImportResult[];
   readonly pinned: PinnedImport[];
+  /** The sources in the file of pins. */
+  readonly pinKeys: Set<string>;
 }
 
 /** Loads the tools of sources into one registry. */
@@ -127,7 +136,7 @@ export async function loadTools(
   }
   const state: Loading = {
     ...{ io, options, settings: {}, origins: new Map() },
-    ...{ tools: [], servers: [], files: [], imports: [], pinned: [] },
+    ...{ tools: [], servers: [], files: [], imports: [], pinned: [], pinKeys: new Set() },
   };
   for (const source of named) {
     try {
@@ -139,10 +148,13 @@ export async function loadTools(
       throw usageError(withoutCredentials(message), { cause });
     }
   }
+  if (options.pins !== undefined && state.pinKeys.size === 0) {
+    throw usageError('Cannot use "pins" for a module: it applies to servers and documents only');
+  }
   const { files, imports, pinned, settings } = state;
   const { transactions, dispatch, selection = {}, callback } = settings;
   const registry = state.registry ?? new ToolRegistry({ onError: warner(io) });
-  const servers: AsyncDisposable[] = [];
+  const servers: ImportedMcpServer[] = [];
   const close = async (): Promise<void> => {
     await Promise.allSettled(servers.map((server) => server[Symbol.asyncDispose]()));
     await registry.dispose();
@@ -162,7 +174,7 @@ export async function loadTools(
   }
   return {
     sources: named.map(withoutCredentials),
-    ...{ registry, files, imports, pinned, selection, callback },
+    ...{ registry, files, imports, pinned, servers, selection, callback },
     dispatch: { ...(transactions && { transactions }), ...dispatch },
     [Symbol.asyncDispose]: close,
   };
@@ -277,16 +289,32 @@ function recognise({ kind, place }: SourceName): Kind | undefined {
 }
 
 /** Rejects the options of an import for tools of which no import is made. */
-function rejectImporting(what: string, { options: { importing = {} } }: Loading): void {
-  const { beside: _, ...own } = importing;
+function rejectImporting(what: string, options: SourceOptions): void {
+  const { pins, importing: { beside: _, ...importing } = {} } = options;
+  const own = { ...importing, pins };
   const [field] = Object.entries(own).flatMap(([name, value]) => value === undefined ? [] : [name]);
   if (field !== undefined) {
     throw usageError(`Cannot use "${field}" for ${what}: it applies to servers and documents only`);
   }
 }
 
+/**
+ * Returns the pins of a source.
+ *
+ * @param key The name of the source in the file of pins.
+ */
+function pinsOf(key: string, { options: { pins }, pinKeys }: Loading): ImportPins | undefined {
+  if (pins !== undefined && pinKeys.has(key)) {
+    const why = `two sources have the namespace "${key}"`;
+    throw usageError(`Cannot use "pins": ${why}; put one in front, such as "other=<source>"`);
+  }
+  pinKeys.add(key);
+  return pins;
+}
+
 async function loadModule({ namespace, place }: SourceName, state: Loading): Promise<void> {
-  rejectImporting(`the module "${place}"`, state);
+  // Pins may be for other sources.
+  rejectImporting(`the module "${place}"`, { ...state.options, pins: undefined });
   if (namespace !== undefined) {
     throw usageError(`Cannot give the module "${place}" a namespace: its tools have their own`);
   }
@@ -351,14 +379,14 @@ function isToolLike(value: unknown): value is Tool {
 
 function loadMcp(
   { namespace = "mcp", place }: SourceName,
-  { io, options, servers }: Loading,
+  state: Loading,
 ): void {
-  const { headers } = options;
-  servers.push(async (registry) => {
+  const { io, options: { headers } } = state;
+  const pins = pinsOf(namespace, state);
+  state.servers.push(async (registry) => {
     try {
       return await importMcpServer(isUrl(place) ? place : shellCommand(place), {
-        namespace,
-        registry,
+        ...{ namespace, registry, pins },
         signal: io.signal,
         ...(headers === undefined ? {} : { http: { requestInit: { headers } } }),
         onError: (error) =>
@@ -392,7 +420,7 @@ async function addService(place: string, state: Loading): Promise<boolean> {
   const service = { url: place.replace(/\/$/, ""), headers: state.options.headers ?? {} };
   const tools = await readService(service, state.io.signal, state.options.reader);
   if (tools === undefined) return false;
-  rejectImporting(`the plue service "${place}"`, state);
+  rejectImporting(`the plue service "${place}"`, state.options);
   state.tools.push(...tools);
   return true;
 }
@@ -402,7 +430,7 @@ async function loadDocument({ namespace, place, kind }: SourceName, state: Loadi
   if (!isUrl(place) && place !== "-") state.files.push(resolve(place));
   const isOpenApi = kind === "openapi" ||
     isObject(document) && (document["openapi"] ?? document["swagger"]) !== undefined;
-  const { headers, baseUrl, importing: { pins, ...importing } = {} } = state.options;
+  const { headers, baseUrl, importing } = state.options;
   const named = baseUrl ?? (isUrl(place) ? place : undefined);
   const imported = isOpenApi
     ? importOpenApi(document, {
@@ -433,9 +461,11 @@ async function loadDocument({ namespace, place, kind }: SourceName, state: Loadi
   const [rejected] = imported.rejected;
   if (imported.tools.length === 0 && rejected !== undefined) throw usageError(rejected.message);
   state.imports.push(imported);
-  const checked = await pins?.check(imported, namespace ?? "");
-  if (checked !== undefined) state.pinned.push(checked);
-  state.tools.push(...(checked ?? imported).tools);
+  const key = namespace ?? (isOpenApi ? "api" : "");
+  const pinned = await pinsOf(key, state)?.check(imported, key);
+  if (pinned !== undefined) state.pinned.push(pinned);
+  const { tools, held = [] } = pinned ?? { ...imported, held: undefined };
+  state.tools.push(...tools, ...held.map(({ tool }) => tool));
 }
 
 async function readPlace(place: string, { io, options }: Loading): Promise<string> {
