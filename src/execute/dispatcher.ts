@@ -132,7 +132,6 @@ export class Dispatcher {
   /**
    * @param source The callable tools: a toolset of a registry, or a registry for all of its tools.
    * Later changes of a registry apply to later calls.
-   * @param options The layers, limits and clock.
    * @throws {TypeError | RangeError} If an option is invalid, or the toolset was created from a
    * list.
    */

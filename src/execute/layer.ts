@@ -146,11 +146,7 @@ export interface CallObserver {
   began?(call: Call): void;
   /** The tool is about to run with valid arguments. A tool that is retried starts several times. */
   toolStarted?(call: Call): void;
-  /**
-   * The call has ended with this result, after all layers and cleanups.
-   *
-   * @param now The time of the end, by the dispatcher's clock.
-   */
+  /** The call has ended with this result, after all layers and cleanups. */
   ended?(call: Call, result: ToolResult, now: number): void;
   /** Like `ended`, but only for calls that have failed. */
   failed?(call: Call, failure: ToolFailure): void;

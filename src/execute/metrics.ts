@@ -167,11 +167,7 @@ export interface MetricsLayer extends Layer {
   snapshot(): Omit<DispatcherMetrics, "queued">;
 }
 
-/**
- * A layer that counts and times calls, and never delays a call. Stage `call`.
- *
- * @param clock The dispatcher's clock.
- */
+/** A layer that counts and times calls, and never delays a call. Stage `call`. */
 export function metrics(clock: Clock = systemClock): MetricsLayer {
   const tools: Map<string, ToolStats> = new Map();
   let unknownTool = 0;

@@ -247,7 +247,6 @@ export class ToolDispatcher extends Dispatcher {
    * @param source The tools that may be called: a toolset, or a registry for all of its tools. A
    * registry may change later. Tools of a list have no services and no configuration, and their
    * `dispose` never runs: register tools that need these.
-   * @param options The layers, limits and clock.
    * @throws {TypeError | RangeError} If an option is invalid, or if the toolset was created from a
    * list and there is no option `engine`.
    */
@@ -267,7 +266,6 @@ export class ToolDispatcher extends Dispatcher {
    * changes. With a store, a ticket resumes its call only once. Without a store, a ticket can be
    * used repeatedly during its lifetime.
    *
-   * @param ticket The ticket of the suspended call.
    * @param answers The answers by question key. Questions without answers are repeated.
    * @param context The host's additions. Id, session, message and idempotency key stay the same.
    * @returns The result, or another suspended call. Never rejects.

@@ -198,7 +198,6 @@ export const DETAILS: readonly ToolDetail[] = ["full", "no-examples", "signature
  *
  * @param source The candidates: the available tools of a toolset, or a list. A bridge's own tools
  * are always shown.
- * @returns The export, its tools, and the omitted tools with reasons.
  * @throws {RangeError} If no tool fits, or not all pinned tools fit; with the minimum of tokens.
  * @throws {TypeError} If an option is unknown or invalid, or a pinned tool is not available or
  * cannot be sent to the target.

@@ -320,7 +320,6 @@ export async function dispatchCalls<Like extends TargetLike, Context = unknown>(
  * ```
  *
  * @param turn The turn, which may have been stored as JSON meanwhile.
- * @param answers The answers by the ids of the calls.
  * @returns The turn with all results so far.
  * @throws {TypeError} If an answer is invalid, or its call has no such question. Nothing has run then.
  */

@@ -172,7 +172,6 @@ export class Registry implements ToolHost {
    * assert.deepEqual(registry.getConfig("read"), { root: "/new" });
    * ```
    *
-   * @param options The tool's configuration, if it changes.
    * @throws {TypeError} If there is no tool with this id, or the new tool or its configuration is
    * invalid. The registry has not changed then.
    */

@@ -67,7 +67,6 @@ export function reasonOf(filter: ToolFilter): ((tool: Tool) => string) | undefin
  * assert.equal(short.name, "short id");
  * ```
  *
- * @param filter The filter; it is not changed.
  * @returns A new function that filters in the same way, with the name and without a revision.
  */
 export function namedFilter(name: string, filter: ToolFilter): ToolFilter {

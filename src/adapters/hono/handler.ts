@@ -153,7 +153,6 @@ const CHECKS = {
  * ```
  *
  * @param source A registry, which is followed as it changes, or a toolset.
- * @param options The rights of callers, and the routes that are served.
  * @returns A Hono app: mount it with `app.route()`, or serve its `fetch`.
  * @throws {TypeError} If an option is unknown or wrong.
  */

@@ -183,8 +183,6 @@ export interface FailedLoginsOptions extends StoredLimit {
    * Returns the address of the client, from the runtime or from the proxy in front of it. A request
    * with an unknown address, `undefined`, is not limited. If the function throws or returns another
    * value, the request gets 500 and the error is logged.
-   *
-   * @param env The runtime's second argument for handlers.
    */
   readonly clientAddress: (request: Request, env: unknown) => string | undefined;
   /**

@@ -475,11 +475,7 @@ export class ToolRequest {
     return server.traces ? { headers, began: (place) => record?.began(place) } : undefined;
   }
 
-  /**
-   * Begins a call for the access log.
-   *
-   * @param toolId The name in the request.
-   */
+  /** Begins a call for the access log. */
   beginCall(toolId: string, callId: string): RequestCall {
     return this.record?.addCall(toolId, callId) ?? UNOBSERVED;
   }

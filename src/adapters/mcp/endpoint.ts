@@ -138,7 +138,6 @@ export interface McpEndpoint {
  * ```
  *
  * @param source A registry, which is followed as it changes, or a toolset.
- * @param options The rights of callers, and the description of the server.
  * @throws {TypeError} If an option is unknown or wrong.
  */
 export function createMcpEndpoint(

@@ -85,8 +85,6 @@ export interface NativeAttachment extends AsyncDisposable {
  * ```
  *
  * @param registry The tools. It is followed as it changes.
- * @param options The library's path, and other options.
- * @returns The attachment. Native code can now call the tools.
  * @throws {TypeError} If an option is invalid, or Node has no koffi.
  * @throws {Error} If the library cannot be loaded, or already has a runtime.
  */

@@ -55,8 +55,6 @@ export interface Libplue {
  * console.log(["cc", "host.c", "-o", "host", ...cflags, ...libs].join(" "));
  * ```
  *
- * @param options The platform, if it is not this machine's, and the file that imports the package.
- * @returns The paths and flags of libplue.
  * @throws {Error} If libplue is not installed for that platform. The message has the command that installs it.
  */
 export function findLibplue(options: FindLibplueOptions = {}): Libplue {

@@ -34,8 +34,6 @@ const DESCRIPTOR = 3;
  *
  * runSidecar({ tools: { registry } });
  * ```
- *
- * @param options The tools, if they are compiled in.
  */
 export function runSidecar(options: SidecarOptions = {}): void {
   const fault = findFault();

@@ -124,7 +124,6 @@ export function importOpenApi(
  *
  * @param document The document, as `JSON.parse` returns it.
  * @param options Namespace, risk, tags and limits; the address and the credentials of calls.
- * @returns The tools, warnings about them, and the rejected operations with reasons.
  * @throws {TypeError | RangeError} If an option is invalid. Errors of the document are not thrown.
  */
 export function importOpenApi(document: unknown, options?: OpenApiImportOptions): ImportResult;

@@ -97,8 +97,6 @@ interface Offer extends Pin {
  *
  * @param store The path of a file, which is created if it does not exist, or a store; by default
  * memory.
- * @param options The treatment of the first import, a time limit and a callback.
- * @returns The pins.
  * @throws {TypeError} If an argument is invalid.
  */
 export function toolPins(

@@ -142,7 +142,6 @@ const VERDICT: readonly (keyof Decision)[] = ["allow", "requiresApproval", "reas
  *
  * @param program The loaded program. To use another entry point than the first, pass `{ evaluate:
  * (input) => program.evaluate(input, "name") }`.
- * @returns The policy.
  * @throws {TypeError} If the program is not loaded, or an option is invalid.
  */
 export function opaPolicy(program: OpaProgram, options: OpaPolicyOptions = {}): EnginePolicy {

@@ -37,7 +37,6 @@ export interface CallExplanation {
  * assert.equal((await explainCall(dispatcher, { name: "wipe" })).error?.code, "unknown_tool");
  * ```
  *
- * @param dispatcher The dispatcher that would run the call.
  * @param context The host's part of the call, such as its principal and its session.
  */
 export async function explainCall(

@@ -65,7 +65,6 @@ const CHECKS = {
  * assert.deepEqual(result.ok && result.content, { latitude: 41.9 });
  * ```
  *
- * @param options The schema of the result.
  * @returns A function for the field `execute` of a tool.
  * @throws {TypeError} If an option is invalid.
  */

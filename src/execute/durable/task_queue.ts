@@ -156,7 +156,6 @@ export class TaskQueue extends CallTasks {
    * @param dispatcher A dispatcher for the caller's tools.
    * @param context The host's additions to the call. Its signal and callbacks have no effect.
    * @param options `delayMs`: the minimum delay of the task, in milliseconds.
-   * @returns The task, or the failure.
    */
   async enqueue(
     dispatcher: ToolDispatcher,

@@ -91,7 +91,6 @@ export class CallTasks {
    *
    * @param dispatcher A dispatcher for the caller's tools, which runs the call.
    * @param context The host's additions to the call. The task outlives its signal and callbacks.
-   * @returns The task, or the failure.
    */
   async start(
     dispatcher: ToolDispatcher,
@@ -106,7 +105,6 @@ export class CallTasks {
    * `execution` of a tool may require or forbid tasks.
    *
    * @param call A call, or a resumed call that is repeated with its ticket.
-   * @returns The result, or the task.
    */
   async run(
     dispatcher: ToolDispatcher,

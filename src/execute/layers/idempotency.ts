@@ -37,8 +37,6 @@ import type { ClaimedKey, SettleKey } from "../ports.ts";
  * A call fails before its tool runs: with `invalid_arguments` if its key was used with other
  * arguments, `overloaded` if too many calls with keys run, `unavailable` without the store.
  *
- * @param options The limits of stored results, and the store.
- * @param clock The dispatcher's clock.
  * @throws {TypeError | RangeError} If an option is invalid.
  */
 export function idempotency(
