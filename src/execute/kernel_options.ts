@@ -20,48 +20,15 @@ import {
   systemClock,
 } from "../tool/mod.ts";
 import { REQUIREMENTS } from "./call.ts";
-import type { DispatchErrorReport, KernelSettings, Layer } from "./layer.ts";
+import type { CallSettings, DispatchErrorReport, KernelSettings, Layer } from "./layer.ts";
 import { MIN_OUTPUT_BYTES } from "./output.ts";
 
 /** Options for {@linkcode Dispatcher}. */
-export interface DispatcherOptions {
+export interface DispatcherOptions extends Partial<CallSettings> {
   /** The layers of every call. Within a stage the first layer is the outermost. */
   readonly layers?: readonly (Layer | readonly Layer[])[];
-  /**
-   * The timeout of a call in milliseconds. It includes the wait for a slot, but not the wait for
-   * the approver. A tool or a caller can lower it. A tool can raise it up to `maxTimeoutMs`.
-   *
-   * @default {60_000}
-   */
-  readonly timeoutMs?: number;
-  /** The longest timeout that a tool may have, in milliseconds. @default {3_600_000} */
-  readonly maxTimeoutMs?: number;
-  /**
-   * The grace period for a tool to stop after a timeout or an abort, in milliseconds. The call ends
-   * as soon as the tool stops, and at the latest after this time. 0 means no wait.
-   *
-   * @default {1_000}
-   */
-  readonly graceMs?: number;
-  /**
-   * The time limit of commit, rollback, all cleanups together, and each `after` hook, in
-   * milliseconds.
-   *
-   * @default {10_000}
-   */
-  readonly closeTimeoutMs?: number;
-  /** The maximum size of the arguments, in bytes of JSON. @default {1_048_576} */
-  readonly maxArgumentBytes?: number;
-  /**
-   * The maximum size of a result, and of each value that a tool sends before it, in bytes of JSON.
-   * At least 128. A call with a larger result fails with `output_too_large`.
-   *
-   * @default {1_048_576}
-   */
-  readonly maxOutputBytes?: number;
   /** Receives errors with their stacks, for the host's log. Errors of this function are ignored. */
   onError?(report: DispatchErrorReport): void;
-  readonly clock?: Clock;
 }
 
 export const MAKE = "make a dispatcher";
@@ -80,7 +47,7 @@ const CHECKS = {
   clock: anyValue as Check<Clock>,
 } satisfies { readonly [Name in keyof DispatcherOptions]-?: Check };
 
-const DEFAULTS = {
+const DEFAULTS: CallSettings = {
   timeoutMs: 60_000,
   maxTimeoutMs: 3_600_000,
   graceMs: 1_000,

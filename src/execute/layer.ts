@@ -53,11 +53,37 @@ export type DispatchPhase =
 
 /** The limits and the clock of a dispatcher. Each has the meaning of the option with its name. */
 export interface CallSettings {
+  /**
+   * The timeout of a call in milliseconds. It includes the wait for a slot, but not the wait for
+   * the approver. A tool or a caller can lower it. A tool can raise it up to `maxTimeoutMs`.
+   *
+   * @default {60_000}
+   */
   readonly timeoutMs: number;
+  /** The longest timeout that a tool may have, in milliseconds. @default {3_600_000} */
   readonly maxTimeoutMs: number;
+  /**
+   * The grace period for a tool to stop after a timeout or an abort, in milliseconds. The call ends
+   * as soon as the tool stops, and at the latest after this time. 0 means no wait.
+   *
+   * @default {1_000}
+   */
   readonly graceMs: number;
+  /**
+   * The time limit of commit, rollback, all cleanups together, and each `after` hook, in
+   * milliseconds.
+   *
+   * @default {10_000}
+   */
   readonly closeTimeoutMs: number;
+  /** The maximum size of the arguments, in bytes of JSON. @default {1_048_576} */
   readonly maxArgumentBytes: number;
+  /**
+   * The maximum size of a result, and of each value that a tool sends before it, in bytes of JSON.
+   * At least 128. A call with a larger result fails with `output_too_large`.
+   *
+   * @default {1_048_576}
+   */
   readonly maxOutputBytes: number;
   readonly clock: Clock;
 }

@@ -9,6 +9,7 @@ import { searchToolsetAsync } from "../registry/mod.ts";
 import {
   buildToolset,
   type Explainer,
+  inOrder,
   isToolset,
   type Selection,
   type ToolExplanation,
@@ -155,7 +156,7 @@ export class ToolBridge extends Toolset implements ToolsetBridge {
     const { pinned = [] } = options;
     const added = [...new Set(pinned)].flatMap((id) => own.has(id) ? [] : behind.get(id) ?? []);
     // Bridges without pinned tools share one array of tools, because exports are cached by array.
-    const members = added.length === 0 ? own.tools : Object.freeze(inOrder([...own, ...added]));
+    const members = added.length === 0 ? own.tools : inOrder([...own, ...added]);
     super(own.source, members, {}, behind.name);
     this.behind = behind;
     this.#own = own;
@@ -223,10 +224,10 @@ export class ToolBridge extends Toolset implements ToolsetBridge {
     // Only `call_tool` can distinguish two tools with one id.
     if (this.#options.native === false || this.#own.ids.some(isTwin)) return undefined;
     const listed = this.available();
-    return this.#loadable ??= Object.freeze(inOrder([
+    return this.#loadable ??= inOrder([
       ...this.#own.tools.flatMap((tool) => tool.id === SEARCH ? [loadingSearch(tool)] : []),
       ...behind.available().map((tool) => listed.includes(tool) ? tool : deferred(tool)),
-    ]));
+    ]);
   }
 }
 
@@ -377,10 +378,6 @@ function told(tool: Tool, detail: ToolDetail): Record<string, unknown> {
   };
   // `undefined` is not a JSON value.
   return { name: tool.id, ...defined(fields) };
-}
-
-function inOrder(tools: readonly Tool[]): readonly Tool[] {
-  return [...tools].sort((a, b) => a.id < b.id ? -1 : 1);
 }
 
 const variants = new WeakMap<Tool, Tool>();

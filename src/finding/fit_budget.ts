@@ -11,7 +11,7 @@ import {
   type ToolsOf,
 } from "../formats/mod.ts";
 import { searchToolset } from "../registry/mod.ts";
-import { buildToolset, isToolset, type Toolset } from "../select/mod.ts";
+import { buildToolset, isToolset, listOf, type Toolset } from "../select/mod.ts";
 import {
   type Check,
   checkFunction,
@@ -134,14 +134,7 @@ export interface FittedTools<Tools = unknown, Id extends string = string> {
   readonly leftOut: readonly LeftOutTool[];
 }
 
-const checkList = createCheck("a list of ids of tools", (value) => Array.isArray(value));
-const checkId = createCheck("the id of a tool", isToolId);
-
-export const checkIds: Check<readonly string[]> = (action, value, place) =>
-  Array.from(
-    checkList(action, value, place) as readonly unknown[],
-    (id, index) => checkId(action, id, `${place.slice(0, -1)}/${index}"`),
-  );
+export const checkIds: Check<readonly string[]> = listOf(createCheck("the id of a tool", isToolId));
 
 const CHECKS = {
   tokens: wholeFrom(1),

@@ -64,19 +64,10 @@ export type Authorize = (
   env?: unknown,
 ) => Caller | Response | Promise<Caller | Response>;
 
-const FIELDS: ReadonlySet<string> = new Set(Object.keys(
-  {
-    role: 0,
-    scopes: 0,
-    context: 0,
-    maxRisk: 0,
-    principal: 0,
-    tenant: 0,
-    callContext: 0,
-    expiresAt: 0,
-    explain: 0,
-  } satisfies Record<keyof Caller, 0>,
-));
+const FIELDS: readonly string[] = [
+  ...["role", "scopes", "context", "maxRisk", "principal", "tenant"] as const,
+  ...["callContext", "expiresAt", "explain"] as const,
+] satisfies readonly (keyof Caller)[];
 
 /** The maximum number of cached keys per toolset. */
 const MAX_NARROWED = 512;
@@ -129,7 +120,7 @@ function hasRights(caller: Caller, { role, scopes, maxRisk }: LastNarrowed): boo
 /** Returns true for an object without unknown fields and without a context. */
 function isPlain(caller: Caller): boolean {
   if (caller.context !== undefined) return false;
-  for (const field in caller) if (!FIELDS.has(field)) return false;
+  for (const field in caller) if (!FIELDS.includes(field)) return false;
   return true;
 }
 
@@ -216,7 +207,7 @@ export function requireCaller(caller: Caller): void {
 
 /** Returns the selection of a caller's tools. Throws for unknown fields. */
 export function selectionOfCaller(caller: Caller): Selection {
-  rejectUnknownFields(ACTION, caller, [...FIELDS]);
+  rejectUnknownFields(ACTION, caller, FIELDS);
   const { role = null, scopes, context, maxRisk } = caller;
   return {
     role,

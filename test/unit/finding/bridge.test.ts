@@ -111,7 +111,7 @@ describe("createToolBridge()", () => {
         [{ limit: 0 }, '"/limit" must be a whole number from 1 to 50, not 0'],
         [{ limit: 51 }, '"/limit" must be'],
         [{ detail: "much" }, '"/detail" must be one of full, no-examples, signature'],
-        [{ pinned: "read" }, '"/pinned" must be a list of ids of tools'],
+        [{ pinned: "read" }, '"/pinned" must be a list'],
         [{ pinned: ["read", "bad id!"] }, '"/pinned/1" must be the id of a tool, not "bad id!"'],
         [null, "the options must be an object"],
         [5, "the options must be an object"],
