@@ -114,11 +114,8 @@ const OPTIONS = {
 export function viewOf(tool: Tool, options: ViewOptions): Tool {
   const original = makeTool(tool);
   const action = `make a view of "${original.id}"`;
-  const { name = original.name, description = original.description, ...read } = readFields(
-    action,
-    options,
-    OPTIONS,
-  );
+  const checked = readFields(action, options, OPTIONS);
+  const { name = original.name, description = original.description, ...read } = checked;
   const { bind = {}, defaults = {} } = read;
   const change: Change = {
     bind: new Map(Object.entries(copyFor(action, bind, "/bind"))),

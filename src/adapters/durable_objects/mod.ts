@@ -92,9 +92,8 @@ export function durableObjectStore(
   namespace: CallStoreNamespace,
   options: DurableObjectStoreOptions = {},
 ): CallStore {
-  const { name = "plue", shards = 16, maxOwnerBytes = MAX_OWNER_BYTES } = readFields(
-    ...[ACTION, options, CHECKS] as const,
-  );
+  const read = readFields(ACTION, options, CHECKS);
+  const { name = "plue", shards = 16, maxOwnerBytes = MAX_OWNER_BYTES } = read;
   checkPort(ACTION, "namespace", namespace, ["idFromName", "get"]);
   /** The difference of the objects' clock and this isolate's clock, in milliseconds. */
   let offset = 0;

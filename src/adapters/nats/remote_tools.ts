@@ -67,9 +67,8 @@ const OPTIONS = {
 
 /** @param given The options, without the fields of other functions. */
 function readOptions(options: RemoteToolsOptions, given: object): RemoteSettings {
-  const { registry, inboxPrefix = "_INBOX", maxOwnerBytes, telemetry, ...read } = readFields(
-    ...[ACTION, given, OPTIONS] as const,
-  );
+  const fields = readFields(ACTION, given, OPTIONS);
+  const { registry, inboxPrefix = "_INBOX", maxOwnerBytes, telemetry, ...read } = fields;
   if (registry === undefined) fail(ACTION, "the option registry is required");
   const link = readLinkSettings(ACTION, "caller", read, options);
   return { registry, link, inboxPrefix, maxOwnerBytes, telemetry };

@@ -103,12 +103,8 @@ export function toolPins(
   store: PinStore | string = memoryStore(),
   options: ToolPinsOptions = {},
 ): ImportPins {
-  const { firstImport = "trust", storeTimeoutMs = 30_000, onHeld } = readFields(
-    ACTION,
-    options,
-    CHECKS,
-    (field) => field,
-  );
+  const read = readFields(ACTION, options, CHECKS, (field) => field);
+  const { firstImport = "trust", storeTimeoutMs = 30_000, onHeld } = read;
   const opened = typeof store === "string" ? once(files, store, () => fileStore(store)) : store;
   if (typeof opened?.load !== "function" || typeof opened.save !== "function") {
     fail(ACTION, "the store must be the path of a file, or have load and save");

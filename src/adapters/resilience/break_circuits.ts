@@ -100,11 +100,8 @@ const createCircuit = (): Circuit => ({ failures: 0, triesAt: 0, trial: undefine
  * @throws {TypeError | RangeError} If an option is invalid.
  */
 export function breakCircuits(options: CircuitBreakerOptions = {}): Layer {
-  const { per = "principal", failures = 5, coolDownMs = 30_000 } = readFields(
-    "break circuits",
-    options,
-    CHECKS,
-  );
+  const read = readFields("break circuits", options, CHECKS);
+  const { per = "principal", failures = 5, coolDownMs = 30_000 } = read;
   const tools: WeakMap<Tool, BoundedMap<string | undefined, Circuit>> = new WeakMap();
   return {
     name: "circuit-breaker",

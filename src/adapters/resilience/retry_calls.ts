@@ -73,11 +73,8 @@ const CHECKS = {
  * @throws {TypeError | RangeError} If an option is invalid.
  */
 export function retryCalls(options: RetryOptions = {}): Layer {
-  const { maxAttempts = 3, initialDelayMs = 200, codes = [] } = readFields(
-    "retry calls",
-    options,
-    CHECKS,
-  );
+  const read = readFields("retry calls", options, CHECKS);
+  const { maxAttempts = 3, initialDelayMs = 200, codes = [] } = read;
   return {
     name: "retry",
     stage: "run",

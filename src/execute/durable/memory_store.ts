@@ -84,11 +84,8 @@ export function openMemoryValues(): MemoryValues {
 type MemoryValues = Pick<CallStore, "get" | "create" | "update">;
 
 function openEntries(options: StoreLimits): Entries {
-  const { maxBytes = 67_108_864, maxOwnerBytes = maxBytes / 8, clock = systemClock } = readFields(
-    "make a store in memory",
-    options,
-    STORE_LIMITS,
-  );
+  const read = readFields("make a store in memory", options, STORE_LIMITS);
+  const { maxBytes = 67_108_864, maxOwnerBytes = maxBytes / 8, clock = systemClock } = read;
   return new Entries(new Quotas(maxBytes, maxOwnerBytes), clock);
 }
 

@@ -72,11 +72,8 @@ export function runByClient(
   options: RunByClientOptions = {},
   // `returns` validates the result, so the result has the tool's type.
 ): (params: unknown, context: ToolContext<never, never>) => Promise<never> {
-  const { returns, message = "Run this tool, and answer with its result" } = readFields(
-    "let the client run a tool",
-    options,
-    CHECKS,
-  );
+  const read = readFields("let the client run a tool", options, CHECKS);
+  const { returns, message = "Run this tool, and answer with its result" } = read;
   const question = { kind: "client", message, ...(returns && { schema: returns }) } as const;
   return async (_params, { ask }) => {
     const answer = await ask(KEY, question);

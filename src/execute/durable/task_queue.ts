@@ -181,9 +181,8 @@ export class TaskQueue extends CallTasks {
    * @throws {TypeError | RangeError} If an option is invalid.
    */
   async work(dispatcher: ToolDispatcher, options: WorkOptions): Promise<void> {
-    const { concurrency = 16, toolConcurrency = {}, signal } = readFields(
-      ...["work on tasks", options, WORK_CHECKS] as const,
-    );
+    const read = readFields("work on tasks", options, WORK_CHECKS);
+    const { concurrency = 16, toolConcurrency = {}, signal } = read;
     if (signal === undefined) fail("work on tasks", "signal must be an AbortSignal");
     const { clock, log, pollMs } = this.#runs;
     const running = new Quotas<string>(concurrency, Infinity);

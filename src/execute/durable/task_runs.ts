@@ -114,9 +114,8 @@ export class TaskRuns {
   /** @throws {TypeError | RangeError} If an option is invalid. */
   constructor(options: CallTasksOptions, policy?: TaskPolicy) {
     checkStore(ACTION, options?.store);
-    const { ttlMs = 86_400_000, leaseMs = 30_000, pollMs = 1_000, ...read } = readFields(
-      ...[ACTION, { ...options }, CHECKS] as const,
-    );
+    const fields = readFields(ACTION, { ...options }, CHECKS);
+    const { ttlMs = 86_400_000, leaseMs = 30_000, pollMs = 1_000, ...read } = fields;
     this.clock = read.clock ?? systemClock;
     const times = { ttlMs, leaseMs, pollMs, name: policy?.name };
     this.records = new TaskRecords(options.store, this.clock, times);

@@ -105,12 +105,8 @@ export function findTools(
   indexOf: (toolset: Toolset) => ToolIndex<ToolAnswer>,
 ): FoundTools | Promise<FoundTools> {
   checkText("search", query, "the query");
-  const { limit = otherwise, minScore } = readFields(
-    "search",
-    options,
-    OPTIONS,
-    (field) => `the ${field}`,
-  );
+  const read = readFields("search", options, OPTIONS, (field) => `the ${field}`);
+  const { limit = otherwise, minScore } = read;
   let among = toolset.available();
   const { source } = toolset;
   // An older toolset may have tools that the source has removed since.
