@@ -130,11 +130,7 @@ export async function importFrom(
   return rejected.length > 0 ? EXIT.failed : EXIT.ok;
 }
 
-function definitionsText(
-  file: string,
-  sources: readonly string[],
-  tools: readonly Tool[],
-): string {
+function definitionsText(file: string, sources: readonly string[], tools: readonly Tool[]): string {
   const definitions = tools.map((tool) => ({
     ...describeTool(tool),
     ...{ id: undefined, executable: undefined },

@@ -98,10 +98,7 @@ export async function readNats(
   };
 }
 
-export async function connectNats(
-  action: string,
-  settings: NatsSettings,
-): Promise<NatsConnection> {
+export async function connectNats(action: string, settings: NatsSettings): Promise<NatsConnection> {
   ignoreResets();
   try {
     return await connect(settings.connection);

@@ -214,10 +214,7 @@ async function diagnoseWorkers(
     await manager.streams.info(`KV_${DIRECTORY}`);
   } catch (error) {
     if (!isMissing(error)) return [broken(part, problemOf(error, connection))];
-    return [
-      missing(clock, "not compared: there are no workers"),
-      missing(part, "there are none"),
-    ];
+    return [missing(clock, "not compared: there are no workers"), missing(part, "there are none")];
   }
   if (secret === undefined) {
     return [missing(part, "not checked: PLUE_NATS_SECRET is not set")];

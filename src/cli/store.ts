@@ -131,11 +131,7 @@ async function clientOf(action: string, url: string) {
 }
 
 /** `plue store init`. */
-export async function store(
-  _action: "init",
-  flags: StoreFlags,
-  terminal: Terminal,
-): Promise<void> {
+export async function store(_action: "init", flags: StoreFlags, terminal: Terminal): Promise<void> {
   const address = storeAddress(terminal.io, flags.store);
   if (address === undefined) throw usageError(`Cannot ${INIT}: give --store, or set PLUE_STORE`);
   if (/^postgres(ql)?:/.test(address)) {

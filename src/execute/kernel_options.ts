@@ -90,10 +90,7 @@ function checkLayer(layer: unknown): Layer {
   const parts = defined({ for: around, observe, unresolved, ...context });
   // Layers may have further fields, so a misspelt field is found only if the layer has no effect.
   if (Object.keys(parts).length === 0) {
-    fail(
-      action,
-      'it must have "for", "observe", "unresolved" or "context"',
-    );
+    fail(action, 'it must have "for", "observe", "unresolved" or "context"');
   }
   for (const [field, part] of Object.entries(parts)) checkFunction(action, part, field);
   return layer as Layer;

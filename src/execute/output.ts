@@ -45,12 +45,7 @@ const CUT = /… \[truncated: \d+ of \d+ bytes\]$/;
 /** Texts that are too large, by call, for the layer that truncates them. */
 export const oversized: WeakMap<Call, string> = new WeakMap();
 
-export function toResult(
-  call: Call,
-  content: unknown,
-  blocks?: true,
-  truncated?: true,
-): Outcome {
+export function toResult(call: Call, content: unknown, blocks?: true, truncated?: true): Outcome {
   const { returnsStandard: schema } = call.tool;
   const isCut = truncated === true && typeof content === "string" && CUT.test(content);
   if (schema === undefined || isCut) return check(call, content, blocks, isCut);

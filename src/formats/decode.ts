@@ -113,11 +113,7 @@ function findProblem(
   if (!isExported) return unknownTool(wire, offered);
   // Arguments that were cut off may be valid JSON with another meaning.
   return wire.cutOff === true && !isWhole(wire.input)
-    ? toProblem(
-      "invalid_arguments",
-      wire,
-      "the response ended before its arguments were complete",
-    )
+    ? toProblem("invalid_arguments", wire, "the response ended before its arguments were complete")
     : undefined;
 }
 

@@ -228,10 +228,7 @@ export function writeSettings(
   return { fields: (target.choose ?? chooseNothing)(settings, lose), warnings };
 }
 
-function onWire(
-  choice: ToolChoice,
-  names: ExportNames,
-): NonNullable<WireSettings["toolChoice"]> {
+function onWire(choice: ToolChoice, names: ExportNames): NonNullable<WireSettings["toolChoice"]> {
   if (typeof choice === "string") return choice;
   const encoding = names.encodingOf(choice.tool);
   if (encoding === undefined) {

@@ -143,10 +143,7 @@ class SchemaChecker {
     }
     const isRecursive = keyword === "$recursiveAnchor" && this.#dialect === "2019-09";
     if (isRecursive && value === true && this.#recursiveAnchors++ > 0) {
-      this.#fail(
-        TypeError,
-        'must not occur twice: write several as "$dynamicAnchor" in 2020-12',
-      );
+      this.#fail(TypeError, 'must not occur twice: write several as "$dynamicAnchor" in 2020-12');
     }
     if (isReference(keyword) && role === "limits") {
       this.#references.push({ holder, keyword, base, pointer: this.#pointer(), targets: [] });

@@ -81,11 +81,7 @@ export interface HttpHandler {
    * @param env The runtime's second argument, which `authorize` receives.
    * @param executionCtx The execution context of Workers.
    */
-  fetch(
-    request: Request,
-    env?: unknown,
-    executionCtx?: unknown,
-  ): Response | Promise<Response>;
+  fetch(request: Request, env?: unknown, executionCtx?: unknown): Response | Promise<Response>;
 }
 
 /**

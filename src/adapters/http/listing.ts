@@ -59,11 +59,7 @@ export function bridgeOnce(make: MakeBridge): MakeBridge {
 /** The formats of a handler. Made by `serveFormats`. */
 export interface FormatService {
   /** @ignore Exports tools. `ranked` has the tools that match the query's words, best first. */
-  exportPage(
-    tools: readonly Tool[] | Toolset,
-    query: ListingQuery,
-    ranked?: readonly Tool[],
-  ): Page;
+  exportPage(tools: readonly Tool[] | Toolset, query: ListingQuery, ranked?: readonly Tool[]): Page;
   /** @ignore Returns the routes of the formats. */
   routes(server: ToolServer, show: ShowTools): readonly Route[];
 }

@@ -257,10 +257,7 @@ const FAMILIES: readonly Family[] = [
 ];
 
 /** Writes metrics in the text format of Prometheus. Tool ids and codes need no escapes. */
-function metricsText(
-  tools: readonly ToolMetrics[],
-  totals: Totals | undefined,
-): string {
+function metricsText(tools: readonly ToolMetrics[], totals: Totals | undefined): string {
   const lines: string[] = [];
   const head = (name: string, type: string, help: string): void => {
     lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`);

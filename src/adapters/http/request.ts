@@ -169,11 +169,7 @@ export class ToolServer {
    * @throws {TypeError} If an option is invalid.
    * @throws {RangeError} If a number is out of range.
    */
-  constructor(
-    source: Registry | Toolset,
-    options: ServerOptions,
-    setup: ServerSetup = {},
-  ) {
+  constructor(source: Registry | Toolset, options: ServerOptions, setup: ServerSetup = {}) {
     const { authorize, openExecution = false, selection } = options;
     this.source = source;
     this.running = once(RUNNING, source, () => new RunningCalls());

@@ -233,9 +233,7 @@ async function newClient(
       }
     }
 
-    protected override _onnotification(
-      ...args: Parameters<Client["_onnotification"]>
-    ): void {
+    protected override _onnotification(...args: Parameters<Client["_onnotification"]>): void {
       unasked.add();
       super._onnotification(...args);
     }

@@ -96,10 +96,7 @@ function modeOf({ params }: InputRequest): ElicitationMode {
   return params !== undefined && "mode" in params && params.mode === "url" ? "url" : "form";
 }
 
-export function supportsMode(
-  { elicitation }: ClientCapabilities,
-  mode: ElicitationMode,
-): boolean {
+export function supportsMode({ elicitation }: ClientCapabilities, mode: ElicitationMode): boolean {
   if (!isObject(elicitation)) return false;
   // A client that declares no mode supports forms, because earlier revisions had no modes.
   return elicitation[mode] !== undefined || mode === "form" && elicitation["url"] === undefined;

@@ -198,13 +198,7 @@ export class DurableCalls {
     }
   }
 
-  #wait(
-    runs: Runs,
-    key: string,
-    inbox: string,
-    id: string,
-    context: ToolContext,
-  ): WaitingCall {
+  #wait(runs: Runs, key: string, inbox: string, id: string, context: ToolContext): WaitingCall {
     const { signal } = context;
     const name = inbox.slice(this.#inbox.length);
     let disarm = (): void => {};

@@ -162,10 +162,7 @@ export class Link {
   #down: string | undefined;
   #forged = 0;
 
-  constructor(
-    connection: NatsConnection,
-    { seal, name, log }: LinkSettings,
-  ) {
+  constructor(connection: NatsConnection, { seal, name, log }: LinkSettings) {
     this.connection = connection;
     this.seal = seal;
     this.name = name;

@@ -112,10 +112,7 @@ export function buildRequest(
     encode(name, name),
     encode(value, name),
   ]);
-  const pairs = [
-    ...query.filter(([name]) => !proof.some(([other]) => other === name)),
-    ...proof,
-  ];
+  const pairs = [...query.filter(([name]) => !proof.some(([other]) => other === name)), ...proof];
   const url = `${server}${path}${pairs.length === 0 ? "" : "?"}${
     pairs.map((pair) => pair.join("=")).join("&")
   }`;

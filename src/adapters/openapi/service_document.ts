@@ -316,10 +316,7 @@ const FILTERS: readonly Json[] = Object.entries(VOCABULARY).map(([name, { text }
 const ENTRIES = { type: "integer", minimum: 1, maximum: 1000 };
 const LIMIT: Json = query("limit", "The maximum number of entries.", ENTRIES);
 
-const PAGING: readonly Json[] = [
-  LIMIT,
-  query("cursor", "The nextCursor of the previous page."),
-];
+const PAGING: readonly Json[] = [LIMIT, query("cursor", "The nextCursor of the previous page.")];
 
 /** The parameters in paths, by the first segment of the path. */
 const IN_PATH: Readonly<Record<string, string>> = {

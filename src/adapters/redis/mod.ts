@@ -156,10 +156,7 @@ export async function redisCallStore(
   }
   checkPort<RedisClient>(ACTION, "client", client, ["withCommandOptions", "on", "listenerCount"]);
   if (!(client.options ?? client._options?.defaults)?.disableOfflineQueue) {
-    fail(
-      ACTION,
-      "the client queues writes while it is offline; set disableOfflineQueue: true",
-    );
+    fail(ACTION, "the client queues writes while it is offline; set disableOfflineQueue: true");
   }
   if (client.listenerCount("error") === 0) client.on("error", noop);
   return await openCallStore(ACTION, new RedisDriver(client, settings));

@@ -58,10 +58,7 @@ export interface Service {
 }
 
 /** Creates the handlers of a registry. `app` has the MCP endpoint at `/mcp`. */
-export async function createService(
-  registry: Registry,
-  options: ServiceOptions,
-): Promise<Service> {
+export async function createService(registry: Registry, options: ServiceOptions): Promise<Service> {
   const { selection, dispatch, settings, state, log, records, authorize, more = {} } = options;
   const { isLoopback, host } = settings;
   const dispatcher = new ToolDispatcher(registry, {

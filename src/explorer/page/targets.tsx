@@ -37,9 +37,7 @@ export function Targets({ tool }: { readonly tool: ListedTool }): JSX.Element {
     }
     return () => abort.abort();
   }, [tool]);
-  const most = Math.max(
-    ...[...exports.values()].map((one) => "error" in one ? 0 : one.tokens),
-  );
+  const most = Math.max(...[...exports.values()].map((one) => "error" in one ? 0 : one.tokens));
   const shown = TARGETS.filter(({ id }) => chosen.value.includes(id));
   return (
     <div class="stack wide targets">

@@ -29,11 +29,7 @@ function draftOf(value: unknown): Draft {
 const drafts = new Map<string, Draft>();
 
 /** Returns the initial arguments: from a link, from an earlier entry, or from the schema. */
-function firstDraft(
-  id: string | undefined,
-  schema: FormSchema,
-  given: string | undefined,
-): Draft {
+function firstDraft(id: string | undefined, schema: FormSchema, given: string | undefined): Draft {
   if (given === undefined) {
     return drafts.get(id ?? "") ?? draftOf(schema.initial(schema.root) ?? {});
   }

@@ -303,10 +303,7 @@ export const VERTEX: GeminiTarget<"vertex", GeminiFunction> = /* @__PURE__ */ ki
   id: "vertex",
   title: "Vertex AI, parametersJsonSchema",
   source: "@google/genai 3.1.0, aiplatform protos 7.4.0; 2026-11-20",
-  limits: [
-    { name: "maxTools", value: 512 },
-    { name: "maxDepth", value: 32, uncertain: true },
-  ],
+  limits: [{ name: "maxTools", value: 512 }, { name: "maxDepth", value: 32, uncertain: true }],
 });
 
 /** Reads the tools of a request to Gemini. */

@@ -226,10 +226,7 @@ export function closeObjects(
 }
 
 /** Renames illegal property keys. A key has one new name everywhere, and new names are unique. */
-export function renameKeys(
-  root: JsonSchema,
-  { trace, report, keys: rule }: Context,
-): JsonSchema {
+export function renameKeys(root: JsonSchema, { trace, report, keys: rule }: Context): JsonSchema {
   if (rule === undefined) return root;
   const keys = new Set<string>();
   eachNode(trace, root, (node) => {
