@@ -165,7 +165,9 @@ async function buildPlatform(name, folder, env) {
     ...["-s", "-C", FFI, "install", `BUILD=${build}`, `PREFIX=${folder}`],
     ...[`LIBEXECDIR=${library}`, `SYSTEM=${isLinux ? "Linux" : "Darwin"}`, "DEPENDENCIES="],
     `SRC=${sources}`,
-    ...[`CC=zig cc -target ${platform.zig}`, "AR=zig ar", "CFLAGS=-O2 -g0", "LDFLAGS=-s"],
+    ...[`CC=zig cc -target ${platform.zig}`, "AR=zig ar", "CFLAGS=-O2 -g0"],
+    // Zig would compile its runtime library for each platform, and the linker would use none of it.
+    "LDFLAGS=-s -nostdlib -lc",
   ], { env });
   rmSync(join(library, isLinux ? "libplue.so" : "libplue.dylib"));
   const [link, text] = linkText(platform);

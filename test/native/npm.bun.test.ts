@@ -303,12 +303,16 @@ target_link_libraries(by_cmake plue::plue)
     await shell(lines, { ...inApp, env: WITH_FAKE });
   });
 
+  /** Otherwise Zig compiles its own runtime library, which the host does not use, for a platform. */
+  const WITHOUT_RUNTIME = ["-s", "-nostdlib", "-lc"];
+
   /** Compiles the host for a platform. */
   async function compile(name: string, ...flags: readonly string[]): Promise<string> {
     const [target = ""] = PLATFORMS[name] ?? [];
     const host = join(folder, `host-${name}`);
     const command = ["zig", "cc", "-target", target, "-O2", source, "-o", host];
-    await succeed([...command, ...installed(name).cflags, ...flags], { env: zig.env ?? {} });
+    const all = [...command, ...installed(name).cflags, ...flags, ...WITHOUT_RUNTIME];
+    await succeed(all, { env: zig.env ?? {} });
     return host;
   }
 
