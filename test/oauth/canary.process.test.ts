@@ -50,11 +50,7 @@ function toolsOf(server: OAuthServer) {
       credentials: { hub: { scopes: ["repo"] }, exchanged: {}, own: {} },
       timeoutMs: end === "hang" ? 300 : 60_000,
       async execute(_, { ask, credential, metadata, progress, signal, step }) {
-        const all = [
-          credential("hub"),
-          credential("exchanged"),
-          credential("own"),
-        ] as const;
+        const all = [credential("hub"), credential("exchanged"), credential("own")] as const;
         const texts = all.map(({ authorization }) => authorization);
         await fetch(`${server.url}/api/me`, {
           headers: { authorization: all[0].authorization },
@@ -112,10 +108,7 @@ describe("credentials", () => {
     const written: string[] = [];
     const note = (...values: readonly unknown[]): void => {
       for (const value of values) {
-        written.push(
-          inspect(value, { depth: 9, showHidden: true }),
-          JSON.stringify(value) ?? "",
-        );
+        written.push(inspect(value, { depth: 9, showHidden: true }), JSON.stringify(value) ?? "");
       }
     };
     const store = recording(memoryCallStore(), written);
@@ -132,11 +125,7 @@ describe("credentials", () => {
       subjectToken: () => subject,
     });
     const sink = memorySink();
-    const records = journal({
-      sink,
-      onFailure: "drop-and-count",
-      arguments: "full",
-    });
+    const records = journal({ sink, onFailure: "drop-and-count", arguments: "full" });
     const registry = new ToolRegistry({ tools: [...toolsOf(server), streaming] });
     const dispatcher = new ToolDispatcher(registry, {
       credentials: credentials(
@@ -145,18 +134,11 @@ describe("credentials", () => {
         fromContext((name) => name === "own" ? OWN : undefined),
       ),
       tickets: storedTickets(store),
-      layers: [
-        records,
-        cacheResults({ tools: { cached: { ttlMs: 60_000 } }, store }),
-      ],
+      layers: [records, cacheResults({ tools: { cached: { ttlMs: 60_000 } }, store })],
       telemetry: {
         begin(call) {
           note(call);
-          return {
-            place: undefined,
-            run: (work) => work(),
-            end: (result) => note(result),
-          };
+          return { place: undefined, run: (work) => work(), end: (result) => note(result) };
         },
       },
       onError: (report) => note(report),
@@ -165,9 +147,7 @@ describe("credentials", () => {
     const principal = "ann";
 
     // A suspended call, its ticket, and the page of the callback.
-    const waiting = await dispatcher.dispatch({ name: "return" }, {
-      principal,
-    });
+    const waiting = await dispatcher.dispatch({ name: "return" }, { principal });
     assert(isSuspended(waiting));
     note(waiting);
     const callback = oauthCallback(source, {
@@ -222,12 +202,7 @@ describe("credentials", () => {
       await post(`/tools/${name}/execute`, {}, { "idempotency-key": name });
       await post(`/tools/${name}/execute`, {}, { accept: "text/event-stream" });
       await post("/mcp", {
-        ...{
-          jsonrpc: "2.0",
-          id: 1,
-          method: "tools/call",
-          params: { name, arguments: {} },
-        },
+        ...{ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: {} } },
       }, { accept: "application/json, text/event-stream" });
       const task = await tasks.start(dispatcher, { name }, { principal });
       assert("id" in task);

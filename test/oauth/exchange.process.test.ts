@@ -48,9 +48,7 @@ describe("exchangeTokens()", () => {
     });
     const dispatcher = new ToolDispatcher(
       new ToolRegistry({ tools: [whoami(server)] }),
-      {
-        credentials: credentials(source),
-      },
+      { credentials: credentials(source) },
     );
     const call = async (principal: string) =>
       contentOf(await dispatcher.dispatch({ name: "whoami" }, { principal }));
@@ -59,20 +57,14 @@ describe("exchangeTokens()", () => {
     const accounts = await Promise.all(["ann", "bob", "ann", "bob", "ann"].map(call));
     assertEquals(accounts, ["ann@hub", "bob@hub", "ann@hub", "bob@hub", "ann@hub"]);
     assertEquals(exchanges(), 2);
-    assert(
-      !server.api.some(({ token }) => [...tokens.values()].includes(token)),
-    );
+    assert(!server.api.some(({ token }) => [...tokens.values()].includes(token)));
 
     // The caller's token is renewed.
     tokens.set("ann", await server.issue("ann"));
     assertEquals([await call("ann"), exchanges()], ["ann@hub", 3]);
     // The server rejects the exchanged token once.
     await server.invalidate(server.api.at(-1)?.token ?? "");
-    assertEquals([await call("ann"), await call("ann"), exchanges()], [
-      "nobody",
-      "ann@hub",
-      4,
-    ]);
+    assertEquals([await call("ann"), await call("ann"), exchanges()], ["nobody", "ann@hub", 4]);
     // The caller's token is revoked, or the caller has none.
     tokens.set("ann", "no token of the server");
     assertEquals(await call("ann"), "unavailable");
@@ -126,17 +118,11 @@ describe("exchangeTokens()", () => {
 
   it("rejects options that are unknown, missing or not safe", () => {
     const subjectToken = () => "token";
-    const hub = {
-      tokenEndpoint: "https://hub.example/token",
-      clientId: "plue",
-    };
+    const hub = { tokenEndpoint: "https://hub.example/token", clientId: "plue" };
     const wrong: readonly [object, string][] = [
       [{ providers: { hub }, subjectToken, audience: "x" }, "audience"],
       [{ providers: { hub } }, "subjectToken must be a function"],
-      [
-        { providers: { hub: { ...hub, clientId: "" } }, subjectToken },
-        'clientId of "hub"',
-      ],
+      [{ providers: { hub: { ...hub, clientId: "" } }, subjectToken }, 'clientId of "hub"'],
       [{
         providers: { hub: { ...hub, tokenEndpoint: "http://hub.example" } },
         subjectToken,

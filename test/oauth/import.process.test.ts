@@ -33,20 +33,11 @@ async function startServer() {
       calls.push({ id, token });
       await waiting;
       if (id === "echo") throw new Error(`Nothing for ${token}`);
-      return {
-        content: [{ type: "text" as const, text: token.split("-")[0] ?? "" }],
-      };
+      return { content: [{ type: "text" as const, text: token.split("-")[0] ?? "" }] };
     };
-    server.registerTool("me", {
-      description: "Returns the caller.",
-      inputSchema,
-    }, answer);
+    server.registerTool("me", { description: "Returns the caller.", inputSchema }, answer);
     if (/^(operator|ann)/.test(token)) {
-      server.registerTool(
-        "secret",
-        { description: "Is for ann.", inputSchema },
-        answer,
-      );
+      server.registerTool("secret", { description: "Is for ann.", inputSchema }, answer);
     }
     return server;
   });
@@ -100,9 +91,7 @@ async function importFrom(
       return result;
     },
     call: async (principal: string, name = "hub:me", id = principal) =>
-      contentOf(
-        await dispatcher.dispatch({ name, arguments: { id } }, { principal }),
-      ),
+      contentOf(await dispatcher.dispatch({ name, arguments: { id } }, { principal })),
     rejections: () => rejections,
     refresh: () => imported.refresh(),
     [Symbol.asyncDispose]: () => imported.close(),
@@ -116,10 +105,7 @@ describe("importMcpServer() with authorize", () => {
       server.url,
       ({ principal }) => `${principal}-token`,
     );
-    const owners = Array.from(
-      { length: 1_000 },
-      (_, index) => index % 2 === 0 ? "ann" : "bob",
-    );
+    const owners = Array.from({ length: 1_000 }, (_, index) => index % 2 === 0 ? "ann" : "bob");
     const results = await Promise.all(
       owners.map((owner, index) => hub.call(owner, "hub:me", `${owner}.${index}`)),
     );
@@ -137,9 +123,7 @@ describe("importMcpServer() with authorize", () => {
     assertEquals(await own.call("ann", "hub:secret"), "ann");
     assertEquals(await own.call("bob", "hub:secret"), "unavailable");
     assert(server.calls.every(({ token }) => token !== "bob-token"));
-    await using shared = await importFrom(server.url, token, {
-      sharesList: true,
-    });
+    await using shared = await importFrom(server.url, token, { sharesList: true });
     // The server itself rejects the call.
     assertEquals(await shared.call("bob", "hub:secret"), "threw");
     assertEquals(await shared.call("bob"), "bob");
@@ -221,9 +205,7 @@ describe("importMcpServer() with authorize", () => {
     };
     assert(await requestsOf(hub) > 1);
     assertEquals(await requestsOf(hub), 1);
-    await using brief = await importFrom(server.url, () => "ann-1", {
-      idleMs: 0,
-    });
+    await using brief = await importFrom(server.url, () => "ann-1", { idleMs: 0 });
     await requestsOf(brief);
     // A later timer fires after the one that closes the connection.
     await new Promise((resolve) => setTimeout(resolve, 1));
@@ -249,23 +231,12 @@ describe("importMcpServer() with authorize", () => {
       string,
     ][] = [
       [server.url, { idleMs: 1 }, "without authorize"],
-      [
-        { command: "node" },
-        { authorize: () => "token" },
-        "the source must be a URL",
-      ],
+      [{ command: "node" }, { authorize: () => "token" }, "the source must be a URL"],
       [server.url, { authorize: "token" }, "authorize must be a function"],
-      [
-        server.url,
-        { authorize: () => "token", maxConnections: 0 },
-        "maxConnections",
-      ],
+      [server.url, { authorize: () => "token", maxConnections: 0 }, "maxConnections"],
     ];
     for (const [source, options, message] of wrong) {
-      const importing = importMcpServer(
-        source,
-        { namespace: "hub", ...options } as never,
-      );
+      const importing = importMcpServer(source, { namespace: "hub", ...options } as never);
       await assertRejects(() => importing, Error, message);
     }
   });

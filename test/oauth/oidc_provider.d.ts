@@ -39,10 +39,7 @@ declare module "oidc-provider" {
       find(token: string): Promise<StoredToken | undefined>;
     };
     callback(): (request: IncomingMessage, response: ServerResponse) => void;
-    interactionDetails(
-      request: IncomingMessage,
-      response: ServerResponse,
-    ): Promise<Details>;
+    interactionDetails(request: IncomingMessage, response: ServerResponse): Promise<Details>;
     interactionFinished(
       request: IncomingMessage,
       response: ServerResponse,

@@ -77,10 +77,7 @@ class TestServer implements OAuthServer {
   ignoresType = false;
   readonly #http: Server;
   readonly #provider: Provider;
-  readonly #callback: (
-    request: IncomingMessage,
-    response: ServerResponse,
-  ) => void;
+  readonly #callback: (request: IncomingMessage, response: ServerResponse) => void;
 
   constructor(url: string, redirectUri: string, http: Server) {
     this.url = url;
@@ -105,14 +102,8 @@ class TestServer implements OAuthServer {
       },
       issueRefreshToken: () => true,
       rotateRefreshToken: () => true,
-      findAccount: (_: unknown, id: string) => ({
-        accountId: id,
-        claims: () => ({ sub: id }),
-      }),
-      features: {
-        devInteractions: { enabled: false },
-        revocation: { enabled: true },
-      },
+      findAccount: (_: unknown, id: string) => ({ accountId: id, claims: () => ({ sub: id }) }),
+      features: { devInteractions: { enabled: false }, revocation: { enabled: true } },
       interactions: {
         url: (_: unknown, { uid }: { uid: string }) => `/interaction/${uid}`,
       },
@@ -121,9 +112,7 @@ class TestServer implements OAuthServer {
     });
     this.#provider.registerGrantType(GRANT, async (context) => {
       const { client, params } = context.oidc;
-      const subject = await this.#provider.AccessToken.find(
-        params["subject_token"] ?? "",
-      );
+      const subject = await this.#provider.AccessToken.find(params["subject_token"] ?? "");
       if (subject === undefined) {
         throw Object.assign(new Error(), { error: "invalid_grant" });
       }
@@ -200,10 +189,7 @@ class TestServer implements OAuthServer {
     const cookies = new Map([["person", account], ["choice", choice]]);
     for (let place = url; !place.startsWith(this.redirectUri);) {
       const cookie = [...cookies].map((pair) => pair.join("=")).join("; ");
-      const response = await fetch(place, {
-        redirect: "manual",
-        headers: { cookie },
-      });
+      const response = await fetch(place, { redirect: "manual", headers: { cookie } });
       for (const set of response.headers.getSetCookie()) {
         const [name = "", value = ""] = set.split(";", 1)[0]?.split("=") ?? [];
         cookies.set(name, value);
@@ -255,9 +241,7 @@ class TestServer implements OAuthServer {
     const found = await this.#provider.AccessToken.find(token);
     const account = found?.isValid ? found.accountId : undefined;
     this.api.push({ token, account, path });
-    response.writeHead(account === undefined ? 401 : 200, {
-      "content-type": "application/json",
-    });
+    response.writeHead(account === undefined ? 401 : 200, { "content-type": "application/json" });
     response.end(JSON.stringify({ account, path }));
   }
 
@@ -267,10 +251,7 @@ class TestServer implements OAuthServer {
     response: ServerResponse,
   ): Promise<void> {
     const provider = this.#provider;
-    const { prompt, params, session } = await provider.interactionDetails(
-      request,
-      response,
-    );
+    const { prompt, params, session } = await provider.interactionDetails(request, response);
     const cookies = new URLSearchParams(
       request.headers.cookie?.replaceAll("; ", "&"),
     );
@@ -278,10 +259,7 @@ class TestServer implements OAuthServer {
     if (cookies.get("choice") === "deny") result = { error: "access_denied" };
     else if (prompt.name === "consent") {
       const { client_id: clientId, scope } = params;
-      const grant = new provider.Grant({
-        clientId,
-        accountId: session?.accountId,
-      });
+      const grant = new provider.Grant({ clientId, accountId: session?.accountId });
       if (scope) grant.addOIDCScope(scope);
       result = { consent: { grantId: await grant.save() } };
     }

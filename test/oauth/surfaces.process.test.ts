@@ -27,21 +27,13 @@ async function startService() {
   });
   const authorize = bearerAuth({
     tokens: new Map(
-      ["ann", "bob"].map((
-        principal,
-      ) => [`${principal}-at-the-tools`, { principal }]),
+      ["ann", "bob"].map((principal) => [`${principal}-at-the-tools`, { principal }]),
     ),
   });
-  const options = {
-    authorize,
-    dispatcher,
-    selection: { maxRisk: "medium" },
-  } as const;
+  const options = { authorize, dispatcher, selection: { maxRisk: "medium" } } as const;
   const app = createToolHandler(registry, options);
   const callback = oauthCallback(source, {
-    authorize: ({ headers }) => ({
-      principal: headers.get("cookie")?.replace("session=", ""),
-    }),
+    authorize: ({ headers }) => ({ principal: headers.get("cookie")?.replace("session=", "") }),
   });
   app.get(callback.path, ({ req }) => callback(req.raw));
   const mcp = createMcpEndpoint(registry, options);
@@ -68,10 +60,7 @@ describe("a call without a credential", () => {
     const post = async (path: string, body: object) => {
       const response = await fetch(service.url + path, {
         method: "POST",
-        headers: {
-          "content-type": "application/json",
-          authorization: "Bearer ann-at-the-tools",
-        },
+        headers: { "content-type": "application/json", authorization: "Bearer ann-at-the-tools" },
         body: JSON.stringify(body),
       });
       return {
@@ -95,16 +84,10 @@ describe("a call without a credential", () => {
     await using service = await startService();
     const response = await fetch(`${service.url}/tools/whoami/execute`, {
       method: "POST",
-      headers: {
-        "content-type": "application/json",
-        authorization: "Bearer ann-at-the-tools",
-      },
+      headers: { "content-type": "application/json", authorization: "Bearer ann-at-the-tools" },
       body: "{}",
     });
-    assertEquals(
-      await service.permit(urlIn(await response.json()), "bob"),
-      403,
-    );
+    assertEquals(await service.permit(urlIn(await response.json()), "bob"), 403);
   });
 
   it("waits over MCP as an elicitation of a URL, in both eras", async () => {
@@ -122,9 +105,7 @@ describe("a call without a credential", () => {
       });
       await client.connect(
         new StreamableHTTPClientTransport(new URL(`${service.url}/mcp`), {
-          requestInit: {
-            headers: { authorization: "Bearer bob-at-the-tools" },
-          },
+          requestInit: { headers: { authorization: "Bearer bob-at-the-tools" } },
         }),
       );
       const { content } = await client.callTool({ name: "whoami" });

@@ -54,10 +54,7 @@ export function whoami(
     async execute(_, { credential, signal }) {
       const hub = credential("hub");
       const { authorization } = hub;
-      const response = await fetch(`${server.url}/api/me`, {
-        headers: { authorization },
-        signal,
-      });
+      const response = await fetch(`${server.url}/api/me`, { headers: { authorization }, signal });
       if (response.status === 401) await hub.reject();
       return (await response.json()).account ?? "nobody";
     },
@@ -98,20 +95,14 @@ export function worldOf(
     call: async (principal) =>
       contentOf(await dispatcher.dispatch({ name: "whoami" }, { principal })),
     async permit(principal, account = principal) {
-      const waiting = await dispatcher.dispatch({ name: "whoami" }, {
-        principal,
-      });
+      const waiting = await dispatcher.dispatch({ name: "whoami" }, { principal });
       const url = urlIn(waiting);
       assert(isSuspended(waiting));
-      const callback = oauthCallback(source, {
-        authorize: () => ({ principal }),
-      });
+      const callback = oauthCallback(source, { authorize: () => ({ principal }) });
       const page = await callback(new Request(await server.open(url, account)));
       assert(page.ok, await page.text());
       const answers = { "credential.hub.1": { action: "accept" } } as const;
-      return contentOf(
-        await dispatcher.resume(waiting.ticket, answers, { principal }),
-      );
+      return contentOf(await dispatcher.resume(waiting.ticket, answers, { principal }));
     },
   };
 }

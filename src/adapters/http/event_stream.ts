@@ -108,9 +108,7 @@ export function eventStream(source: FrameSource, options: EventStreamOptions): E
     cancel,
   }, { highWaterMark: READY });
   return {
-    response: new Response(body, {
-      headers: { ...EVENT_STREAM_HEADERS, ...headers },
-    }),
+    response: new Response(body, { headers: { ...EVENT_STREAM_HEADERS, ...headers } }),
     ended,
   };
 }

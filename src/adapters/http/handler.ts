@@ -125,11 +125,7 @@ export function composeToolHandler(
   return { fetch: routes.fetchWith((raw) => routes.answerNone(raw)) };
 }
 
-const NO_ROUTE: Problem = {
-  status: 404,
-  code: "not_found",
-  detail: "There is no such route",
-};
+const NO_ROUTE: Problem = { status: 404, code: "not_found", detail: "There is no such route" };
 
 export class RoutedServer {
   readonly server: ToolServer;

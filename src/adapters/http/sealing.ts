@@ -4,10 +4,7 @@ import { base64url } from "../../execute/durable/mod.ts";
 import { attemptOr, fail } from "../../tool/mod.ts";
 
 const HEADER = { alg: "dir", enc: "A256GCM" };
-const OPENS = {
-  keyManagementAlgorithms: [HEADER.alg],
-  contentEncryptionAlgorithms: [HEADER.enc],
-};
+const OPENS = { keyManagementAlgorithms: [HEADER.alg], contentEncryptionAlgorithms: [HEADER.enc] };
 
 /** Encrypts data as text, and decrypts it. */
 export interface Sealer {

@@ -54,11 +54,7 @@ function streamOf(work: Promise<Response>, options: SlowAnswerOptions): Response
       options.onLeave();
       await frames.return(undefined).catch(() => {});
     },
-  }, {
-    heartbeatMs: options.heartbeatMs,
-    signal: options.client.signal,
-    onError: options.onError,
-  });
+  }, { heartbeatMs: options.heartbeatMs, signal: options.client.signal, onError: options.onError });
   return cancelledIfUnread(response, ended, UNREAD_HEARTBEATS * options.heartbeatMs);
 }
 
