@@ -47,10 +47,7 @@ describe("oauthCredentials()", () => {
 
   it("continues a waiting call by itself, also if another process has stored the tokens", async () => {
     const store = memoryCallStore();
-    const [here, there] = [
-      worldOf(server, { store }),
-      worldOf(server, { store }),
-    ];
+    const [here, there] = [worldOf(server, { store }), worldOf(server, { store })];
     const callback = oauthCallback(there.source, { confirm: true });
     const result = await here.dispatcher.dispatch({ name: "whoami" }, {
       principal: "ann",
@@ -66,23 +63,15 @@ describe("oauthCredentials()", () => {
 
   it("denies callers without a principal, unless they share one credential on purpose", async () => {
     assertEquals(await worldOf(server).call(), "denied");
-    assertEquals(
-      await worldOf(server, { allowAnonymous: true }).call(),
-      "input_required",
-    );
+    assertEquals(await worldOf(server, { allowAnonymous: true }).call(), "input_required");
   });
 
   it("asks again for further scopes", async () => {
     const store = memoryCallStore();
     await worldOf(server, { store }).permit("ann");
     const wider = worldOf(server, { store, scopes: ["repo", "user"] });
-    const waiting = await wider.dispatcher.dispatch({ name: "whoami" }, {
-      principal: "ann",
-    });
-    assertEquals(
-      new URL(urlIn(waiting)).searchParams.get("scope"),
-      "repo user",
-    );
+    const waiting = await wider.dispatcher.dispatch({ name: "whoami" }, { principal: "ann" });
+    assertEquals(new URL(urlIn(waiting)).searchParams.get("scope"), "repo user");
   });
 
   it("refreshes a token once for concurrent calls of two processes, and keeps the new refresh token", async () => {
@@ -130,10 +119,7 @@ describe("oauthCredentials()", () => {
     const world = worldOf(server);
     await world.permit("ann");
     const call = (context: unknown) =>
-      world.dispatcher.dispatch({ name: "whoami" }, {
-        principal: "ann",
-        context,
-      });
+      world.dispatcher.dispatch({ name: "whoami" }, { principal: "ann", context });
     assertEquals(contentOf(await call({ tenant: "acme" })), "input_required");
     assertEquals(contentOf(await call({ tenant: null })), "ann");
   });
@@ -146,9 +132,7 @@ describe("oauthCredentials()", () => {
     const keys = await keysOf("ann", "bob");
     const stored = await store.get(keys[0] ?? "");
     assert(stored !== undefined);
-    assertFalse(
-      new TextDecoder().decode(stored.value).includes(used?.token ?? "?"),
-    );
+    assertFalse(new TextDecoder().decode(stored.value).includes(used?.token ?? "?"));
     await store.create(keys[1] ?? "", stored.value);
     assertEquals(await world.call("bob"), "input_required");
   });
@@ -157,14 +141,8 @@ describe("oauthCredentials()", () => {
     const store = memoryCallStore();
     await worldOf(server, { store }).permit("ann");
     const newer = new Uint8Array(32).fill(9);
-    assertEquals(
-      await worldOf(server, { store, keys: [newer, KEY] }).call("ann"),
-      "ann",
-    );
-    assertEquals(
-      await worldOf(server, { store, keys: [newer] }).call("ann"),
-      "input_required",
-    );
+    assertEquals(await worldOf(server, { store, keys: [newer, KEY] }).call("ann"), "ann");
+    assertEquals(await worldOf(server, { store, keys: [newer] }).call("ann"), "input_required");
   });
 
   it("fails a call while the server cannot be reached, without a token in the report", async () => {
@@ -181,24 +159,15 @@ describe("oauthCredentials()", () => {
 describe("oauthCallback()", () => {
   /** A link that the server has sent to the browser of ann. */
   async function linkFor(world = worldOf(server), choice?: "deny") {
-    const waiting = await world.dispatcher.dispatch({ name: "whoami" }, {
-      principal: "ann",
-    });
+    const waiting = await world.dispatcher.dispatch({ name: "whoami" }, { principal: "ann" });
     const link = await server.open(urlIn(waiting), "ann", choice);
     const authorize = () => ({ principal: "ann" });
-    return {
-      world,
-      waiting,
-      link,
-      callback: oauthCallback(world.source, { authorize }),
-    };
+    return { world, waiting, link, callback: oauthCallback(world.source, { authorize }) };
   }
 
   it("accepts each state once, also from two requests at once", async () => {
     const { world, link, callback } = await linkFor();
-    const pages = await Promise.all(
-      [link, link].map((url) => callback(new Request(url))),
-    );
+    const pages = await Promise.all([link, link].map((url) => callback(new Request(url))));
     assertEquals(pages.map(({ status }) => status).sort(), [200, 400]);
     assertEquals((await callback(new Request(link))).status, 400);
     assertEquals(await world.call("ann"), "ann");
@@ -207,10 +176,7 @@ describe("oauthCallback()", () => {
   it("rejects the state of another principal or tenant, which stays valid for its own", async () => {
     const { world, link, callback } = await linkFor();
     for (
-      const caller of [{ principal: "bob" }, {}, {
-        principal: "ann",
-        callContext: { tenant: "t" },
-      }]
+      const caller of [{ principal: "bob" }, {}, { principal: "ann", callContext: { tenant: "t" } }]
     ) {
       const other = oauthCallback(world.source, { authorize: () => caller });
       assertEquals((await other(new Request(link))).status, 403);
@@ -225,16 +191,8 @@ describe("oauthCallback()", () => {
   it("rejects a state that was changed, has expired, or was sealed for something else", async () => {
     const { link, callback } = await linkFor();
     const sealer = createSealer("test", [KEY]);
-    const state = {
-      id: "x".repeat(22),
-      name: "hub",
-      principal: "ann",
-      tenant: null,
-      scopes: [],
-    };
-    const old = {
-      authorization: { ...state, verifier: "v", expiresAt: Date.now() - 1 },
-    };
+    const state = { id: "x".repeat(22), name: "hub", principal: "ann", tenant: null, scopes: [] };
+    const old = { authorization: { ...state, verifier: "v", expiresAt: Date.now() - 1 } };
     const states = [
       "",
       "x".repeat(10_000),
@@ -251,10 +209,7 @@ describe("oauthCallback()", () => {
 
   it("does not use a link up for a request that is not GET", async () => {
     const { link, callback } = await linkFor();
-    assertEquals(
-      (await callback(new Request(link, { method: "HEAD" }))).status,
-      400,
-    );
+    assertEquals((await callback(new Request(link, { method: "HEAD" }))).status, 400);
     assertEquals((await callback(new Request(link))).status, 200);
   });
 
@@ -280,9 +235,7 @@ describe("oauthCallback()", () => {
   it("asks a person whom it cannot identify to confirm the caller, in a page without scripts", async () => {
     const world = worldOf(server);
     const name = '<script>alert("ann")</script>';
-    const waiting = await world.dispatcher.dispatch({ name: "whoami" }, {
-      principal: name,
-    });
+    const waiting = await world.dispatcher.dispatch({ name: "whoami" }, { principal: name });
     const callback = oauthCallback(world.source, { confirm: true });
     const link = await server.open(urlIn(waiting), "ann");
     const page = await callback(new Request(link));
@@ -302,6 +255,20 @@ describe("oauthCallback()", () => {
     }
     assertEquals((await callback(await pressedOn(page, link))).status, 200);
     assertEquals(await world.call(name), "ann");
+  });
+
+  it("stores the tokens although the store cannot be read after the exchange of the code", async () => {
+    const { world, link, callback } = await linkFor();
+    const { create, get } = world.store;
+    Object.assign(world.store, {
+      create(...entry: Parameters<typeof create>) {
+        Object.assign(world.store, { create, get: () => Promise.reject(new Error("down")) });
+        return create(...entry);
+      },
+    });
+    const page = await callback(new Request(link));
+    Object.assign(world.store, { get });
+    assertEquals([page.status, await world.call("ann")], [200, "ann"]);
   });
 
   it("reports an error of the store, and shows a page without it", async () => {

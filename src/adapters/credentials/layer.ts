@@ -141,17 +141,20 @@ class Credential implements ToolCredential {
   readonly name: string;
   readonly scopes: readonly string[] | undefined;
   readonly expiresAt: number | undefined;
+  readonly #token: string;
   readonly #given: GivenCredential;
 
   constructor(name: string, given: GivenCredential) {
     this.name = name;
     this.scopes = given.scopes;
     this.expiresAt = given.expiresAt;
+    // Read once: a getter may return another token later, and only this one is removed from results.
+    this.#token = given.token;
     this.#given = given;
   }
 
   get token(): string {
-    return this.#given.token;
+    return this.#token;
   }
 
   get authorization(): string {

@@ -10,7 +10,6 @@ import {
 } from "../../execute/durable/mod.ts";
 import { CallFailure } from "../../execute/mod.ts";
 import * as check from "../../tool/mod.ts";
-import { fail } from "../../tool/mod.ts";
 import { tenantPrefix } from "../http/identity.ts";
 import { createSealer, type Sealer } from "../http/sealing.ts";
 import {
@@ -188,20 +187,22 @@ export class OAuthSource implements OAuthCredentials {
   async complete(
     state: AuthorizationState,
     params: URLSearchParams,
-  ): Promise<"stored" | "used" | "refused"> {
+  ): Promise<"stored" | "used" | "invalid" | "refused"> {
     const { id, name, scopes: requested, verifier, expiresAt } = state;
     const owner = await ownerOf(state);
+    const key = `credential.${owner}.${name}`;
+    const client = this.#clients.get(name);
+    if (client === undefined) return "invalid";
+    // Read first, because a failed read after the exchange would lose the tokens.
+    const before = await this.#store.read(key);
     // Before the exchange, so that of two callbacks at once, one exchanges the code.
     if (!await this.#store.use(`used.${owner}.${id}`, expiresAt)) return "used";
-    const client = this.#clients.get(name) ?? fail("use OAuth", `there is no provider "${name}"`);
     let given: Tokens | undefined;
     try {
-      given = await unlessRefused(
-        client.exchangeCode(params, this.#options.redirectUri, verifier),
-      );
+      given = await unlessRefused(client.exchangeCode(params, this.#options.redirectUri, verifier));
     } finally {
       // Also after an error: the link is used up, so a call must not wait for it any longer.
-      await this.#store.end(`credential.${owner}.${name}`, id, given && { ...given, requested });
+      await this.#store.end(key, id, given && { ...given, requested }, before);
     }
     return given === undefined ? "refused" : "stored";
   }

@@ -4,6 +4,7 @@ import type { AuthorizationServer, Client, TokenEndpointResponse } from "oauth4w
 import * as check from "../../tool/mod.ts";
 import { fail } from "../../tool/mod.ts";
 import { boundedText } from "../http/runtime.ts";
+import { fitsHeader } from "./source.ts";
 
 /** An authorization server, and this program as its client. */
 export interface OAuthProvider {
@@ -72,7 +73,7 @@ export function unlessRefused(request: Promise<Tokens>): Promise<Tokens | undefi
   });
 }
 
-type Library = typeof import("oauth4webapi");
+type Library = Awaited<ReturnType<typeof loadLibrary>>;
 type Fields = Readonly<Record<string, string>>;
 
 /** The errors that may end without the person: of a server that is busy, and of this client. */
@@ -80,6 +81,8 @@ const NOT_ABOUT_GRANT = /unavailable|server_error|slow_down|client/;
 
 const TIMEOUT_MS = 20_000;
 const MAX_BODY_BYTES = 1_048_576;
+/** The maximum lifetime of a token: 31 years. */
+const MAX_LIFETIME_S = 1e9;
 
 /** Makes a client for each server. @throws {TypeError} If an option is invalid or missing. */
 export function createClients(
@@ -199,9 +202,35 @@ export class ProviderClient {
   }
 }
 
-async function loadLibrary(): Promise<Library> {
+async function loadLibrary() {
   try {
-    return await import("oauth4webapi");
+    // Names each function, because a bundle would contain the whole package otherwise.
+    const {
+      None,
+      ClientSecretBasic,
+      ClientSecretPost,
+      ResponseBodyError,
+      AuthorizationResponseError,
+      allowInsecureRequests,
+      customFetch,
+      calculatePKCECodeChallenge,
+      validateAuthResponse,
+      genericTokenEndpointRequest,
+      processGenericTokenEndpointResponse,
+    } = await import("oauth4webapi");
+    return {
+      None,
+      ClientSecretBasic,
+      ClientSecretPost,
+      ResponseBodyError,
+      AuthorizationResponseError,
+      allowInsecureRequests,
+      customFetch,
+      calculatePKCECodeChallenge,
+      validateAuthResponse,
+      genericTokenEndpointRequest,
+      processGenericTokenEndpointResponse,
+    };
   } catch (cause) {
     throw new Error('Cannot use OAuth: run "npm install oauth4webapi" first', { cause });
   }
@@ -209,8 +238,8 @@ async function loadLibrary(): Promise<Library> {
 
 async function boundedFetch(url: string, request: object): Promise<Response> {
   const { status, headers, body } = await fetch(url, request);
-  const text = await boundedText(body, MAX_BODY_BYTES) ??
-    fail("use OAuth", "a response is too large");
+  // A response that is too large is not JSON either.
+  const text = await boundedText(body, MAX_BODY_BYTES) ?? "";
   const { error } = Object(check.attemptOr(undefined, () => JSON.parse(text)));
   // GitHub sends errors with status 200.
   const isError = status === 200 && check.isText(error);
@@ -219,8 +248,11 @@ async function boundedFetch(url: string, request: object): Promise<Response> {
 
 function tokensOf(response: TokenEndpointResponse): Tokens {
   const { access_token: token, refresh_token: refresh, scope, expires_in } = response;
-  // Some servers send 0 for a token that does not expire.
-  const seconds = expires_in || undefined;
+  // An unsuitable token would be stored, and all later calls would fail.
+  if (!fitsHeader(token)) throw { code: "its token is invalid" };
+  // Some servers send 0 for a token that does not expire. A token that is stale at once, or forever
+  // because JSON has no such number, would be refreshed without end.
+  const seconds = expires_in ? Math.min(Math.max(expires_in, 1), MAX_LIFETIME_S) : undefined;
   const expiresAt = seconds && Date.now() + seconds * 1_000;
   const staleAt = expiresAt && expiresAt - Math.min(30, seconds / 2) * 1_000;
   // GitHub separates scopes by commas.

@@ -51,10 +51,7 @@ export interface NeededAuthorization {
  * - An error fails the call with `unavailable`, and is passed to `onError`. It contains no secret.
  */
 export interface CredentialSource {
-  get(
-    name: string,
-    request: CredentialRequest,
-  ): CredentialAnswer | Promise<CredentialAnswer>;
+  get(name: string, request: CredentialRequest): CredentialAnswer | Promise<CredentialAnswer>;
 }
 
 /** The answer of a source. */
@@ -103,12 +100,15 @@ export function fromContext(
   };
 }
 
+/** Returns true for a token that fits into the header of a request. */
+export function fitsHeader(token: unknown): boolean {
+  return isText(token) && /^[\x21-\x7e]+$/.test(token);
+}
+
 /** Checks the answer of a source. The error does not contain its values, which may be secret. */
 export function checkAnswer(action: string, answer: CredentialAnswer): CredentialAnswer {
   const { token, url }: Partial<GivenCredential & NeededAuthorization> = Object(answer);
-  // A token must fit into a header.
-  const isGiven = isText(token) && /^[\x21-\x7e]+$/.test(token);
-  return answer === undefined || isGiven !== isWord(url)
+  return answer === undefined || fitsHeader(token) !== isWord(url)
     ? answer
     : fail(action, "its source must return a token for a header, a URL, or undefined");
 }

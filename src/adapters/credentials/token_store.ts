@@ -57,10 +57,15 @@ export class TokenStore {
   }
 
   /** Ends an authorization: stores its tokens. Without tokens, those before stay. */
-  async end(key: string, authorization: string, tokens?: StoredTokens): Promise<void> {
+  async end(
+    key: string,
+    authorization: string,
+    tokens?: StoredTokens,
+    known?: FoundRecord,
+  ): Promise<void> {
     const fresh = tokens && await this.#seal(key, tokens);
     const ended = { authorization, expiresAt: Date.now() + TTL_MS };
-    await this.#change(key, (before) => ({ ...(fresh ?? before), ...ended }));
+    await this.#change(key, (before) => ({ ...(fresh ?? before), ...ended }), known);
   }
 
   /** Deletes the tokens of a key. Returns false if there were none. */
@@ -123,7 +128,9 @@ export class TokenStore {
       return (await this.#read(key)).record?.authorization ?? "";
     };
     for (let last = authorization; last === authorization;) {
-      last = await abortable(once(this.#reads, key, readLater), signal);
+      // After a failed read, the call waits on: its person still has the URL.
+      const read = once(this.#reads, key, readLater).catch(() => last);
+      last = await abortable(read, signal);
     }
   }
 
@@ -138,10 +145,7 @@ export class TokenStore {
 
   async #read(key: string): Promise<FoundRecord> {
     const stored = await this.#store.get(key);
-    return {
-      record: stored && parseJson(stored.value) as TokenRecord,
-      revision: stored?.revision,
-    };
+    return { record: stored && parseJson(stored.value) as TokenRecord, revision: stored?.revision };
   }
 
   /** Changes a record, which may be known. Without a new record, nothing is written. */

@@ -17,8 +17,7 @@ const escaped = (text: string): string => JSON.stringify(text).slice(1, -1);
  * causes. Other fields, such as a request, could show a secret in a log.
  */
 export function withoutSecrets(value: unknown, secrets: readonly string[]): unknown {
-  const all = secrets.filter(({ length }) => length >= MIN_LENGTH)
-    .flatMap((one) => [one, encodeURIComponent(one), escaped(one)]);
+  const all = secrets.filter(({ length }) => length >= MIN_LENGTH).flatMap(formsOf);
   // A secret may contain a shorter one.
   const forms = [...new Set(all)].sort((one, other) => other.length - one.length);
   const clean = (text: string): string => forms.reduce(withoutForm, text);
@@ -35,6 +34,13 @@ export function withoutSecrets(value: unknown, secrets: readonly string[]): unkn
   const copy: unknown = text && JSON.parse(text);
   const isFound = forms.some((form) => text?.includes(escaped(form.slice(0, MIN_LENGTH))));
   return isFound ? cleanPart(copy) : copy;
+}
+
+/** Returns a text as it can be within a URL and within JSON. */
+function formsOf(text: string): readonly string[] {
+  const inUrl = [encodeURIComponent(text), `${new URLSearchParams({ "": text })}`.slice(1)];
+  const lower = inUrl.map((form) => form.replace(/%../g, (code) => code.toLowerCase()));
+  return [text, ...inUrl, ...lower, escaped(text), escaped(text).replaceAll("/", "\\/")];
 }
 
 /**

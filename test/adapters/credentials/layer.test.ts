@@ -62,13 +62,16 @@ describe("credentials()", () => {
   });
 
   it("removes a token from names of members, from URLs, and from JSON in a text", async () => {
-    const token = 'key-"1\\2/3+4';
+    const token = 'key-"1\\2/3+4~5';
     const { result, reports } = await call(fromContext(() => token), (_, { credential }) => {
       const own = credential("hub").token;
-      return { [own]: [`?key=${encodeURIComponent(own)}`, JSON.stringify({ own })] };
+      const json = JSON.stringify({ own });
+      const urls = [encodeURIComponent(own), `${new URLSearchParams({ own })}`];
+      return { [own]: [...urls, urls.join().toLowerCase(), json, json.replace("/", "\\/")] };
     });
+    const [url, json] = ["own=[credential]", '{"own":"[credential]"}'];
     assertEquals(contentOf(result), {
-      "[credential]": ["?key=[credential]", '{"own":"[credential]"}'],
+      "[credential]": ["[credential]", url, `[credential],${url}`, json, json],
     });
     await call(fromContext(() => token), (_, { credential }) => {
       throw new Error(`?key=${encodeURIComponent(credential("hub").token)}`);
@@ -191,6 +194,21 @@ describe("credentials()", () => {
       assertFalse(shown.includes(TOKEN), shown);
       assertEquals(reports.length, leak.toString().includes("throw") ? 1 : 0);
     }
+  });
+
+  it("removes the token that the tool got, although its source has another one by then", async () => {
+    const session = { token: TOKEN };
+    const source = fromContext(() => ({
+      get token() {
+        return session.token;
+      },
+    }));
+    const { result } = await call(source, (_, { credential }) => {
+      const { token } = credential("hub");
+      session.token = "another token";
+      return token;
+    });
+    assertEquals(contentOf(result), "[credential]");
   });
 
   it("gives an object whose JSON and log do not contain the token", async () => {

@@ -1,7 +1,23 @@
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertFalse } from "@std/assert";
 import { describe, it } from "bun:test";
-import { ProviderClient } from "../../../src/adapters/credentials/provider.ts";
+import {
+  isStale,
+  ProviderClient,
+  type Tokens,
+} from "../../../src/adapters/credentials/provider.ts";
 import { serve } from "../../runtime/serve.ts";
+
+const JSON_TYPE = { "content-type": "application/json" };
+
+/** Returns the tokens, or the error, of a server that sends this JSON. */
+async function tokensFrom(json: string): Promise<Partial<Tokens> & Partial<Error>> {
+  const served = await serve(() => new Response(json, { headers: JSON_TYPE }));
+  const tokenEndpoint = `${served.url}/token`;
+  const client = new ProviderClient("test", "hub", { tokenEndpoint, clientId: "plue" });
+  const tokens = await client.grant("refresh_token", {}).catch((error: Error) => error);
+  await served.stop();
+  return tokens;
+}
 
 describe("ProviderClient", () => {
   it("asks a person again only if the server refuses the grant, whatever the status of its answer", async () => {
@@ -24,11 +40,21 @@ describe("ProviderClient", () => {
   });
 
   it("uses a token with the lifetime 0 until a service rejects it", async () => {
-    const answer = { access_token: "token", token_type: "bearer", expires_in: 0 };
-    const served = await serve(() => Response.json(answer));
-    const tokenEndpoint = `${served.url}/token`;
-    const client = new ProviderClient("test", "hub", { tokenEndpoint, clientId: "plue" });
-    assertEquals((await client.grant("refresh_token", {})).staleAt, undefined);
-    await served.stop();
+    const json = '{ "access_token": "token", "token_type": "bearer", "expires_in": 0 }';
+    assertEquals((await tokensFrom(json)).staleAt, undefined);
+  });
+
+  it("does not refresh a token at once, however short or long its lifetime is", async () => {
+    for (const lifetime of ["1e-9", "1e308"]) {
+      const json = `{ "access_token": "token", "token_type": "bearer", "expires_in": ${lifetime} }`;
+      const stored = JSON.parse(JSON.stringify(await tokensFrom(json)));
+      assertFalse(isStale(stored), lifetime);
+    }
+  });
+
+  it("rejects a token that does not fit into a header, without the token in the error", async () => {
+    const json = JSON.stringify({ access_token: "secret token", token_type: "bearer" });
+    const { message } = await tokensFrom(json);
+    assertEquals(message, 'Cannot get a token of "hub": its token is invalid');
   });
 });

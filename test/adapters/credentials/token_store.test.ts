@@ -30,6 +30,24 @@ describe("TokenStore", () => {
     assertEquals((await tokens.read("credential.a.hub")).tokens?.token, "new");
   });
 
+  it("waits for a permission although the store cannot be read for a while", async () => {
+    const store = memoryCallStore();
+    const tokens = new TokenStore(store, sealer);
+    const { get } = store;
+    const waiting = tokens.arrived("key", undefined, new AbortController().signal);
+    await new Promise<void>((resolve) =>
+      Object.assign(store, {
+        get() {
+          Object.assign(store, { get });
+          resolve();
+          return Promise.reject(new Error("no connection"));
+        },
+      })
+    );
+    await tokens.end("key", "the id of an authorization");
+    await waiting;
+  });
+
   it("reads the store once for all calls that wait for the same permission", async () => {
     const store = memoryCallStore();
     let reads = 0;
