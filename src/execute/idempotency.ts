@@ -78,8 +78,12 @@ export type ClaimScope = (
  * and a single principal may use the whole cache.
  */
 export function rememberKeys(options: IdempotencyOptions, clock: Clock): ClaimScope {
-  const read = readFields(MAKE, options, CHECKS, (field) => `idempotency.${field}`);
-  const { windowMs = 600_000, maxKeys = 1_000, maxBytes = 16_777_216, kept } = read;
+  const { windowMs = 600_000, maxKeys = 1_000, maxBytes = 16_777_216, kept } = readFields(
+    MAKE,
+    options,
+    CHECKS,
+    (field) => `idempotency.${field}`,
+  );
   checkPort(MAKE, "idempotency.kept", kept, ["claim"]);
   const owners: Map<string | undefined, Owner> = new Map();
   let count = 0;

@@ -346,7 +346,7 @@ function readQuestion(
   fields: QuestionFields,
   engine: SchemaEngine,
 ): Question {
-  const { kind = "input", message, schema, ...more } = readFields(action, fields, FIELDS);
+  const { message, kind = "input", schema, ...more } = readFields(action, fields, FIELDS);
   if (message === undefined) fail(action, 'it has no "/message"');
   // A long message is not truncated, because a person could approve the missing part.
   if (message.length > 2_000) fail(action, '"/message" must have at most 2000 characters');

@@ -72,8 +72,13 @@ export class FunctionDefinition {
    * @throws {TypeError} If a field is unknown or invalid. The message names the field.
    */
   constructor(fields: Partial<FunctionDefinitionJson> = {}) {
-    const read = readFields(ACTION, fields, FIELDS, (field) => `its ${field}`, hint);
-    const { name = "", description = "", parameters = NO_PARAMETERS } = read;
+    const { name = "", description = "", parameters = NO_PARAMETERS } = readFields(
+      ACTION,
+      fields,
+      FIELDS,
+      (field) => `its ${field}`,
+      hint,
+    );
     this.name = name;
     this.description = description;
     this.parameters = parameters;

@@ -100,8 +100,13 @@ export function makeTool(definition: ToolDefinition | Tool): Tool {
   const action = `define tool "${id}"`;
   // A definition with an id is a tool of another copy of plue, with a tool's fields.
   const known = Object.hasOwn(definition, "id") ? TOOL_FIELDS : FIELDS;
-  const read = readFields(action, definition, known as typeof TOOL_FIELDS, itsField, HINT);
-  const { allowedRoles, parameters, returns, ...fields } = read;
+  const { allowedRoles, parameters, returns, ...fields } = readFields(
+    action,
+    definition,
+    known as typeof TOOL_FIELDS,
+    itsField,
+    HINT,
+  );
   if (fields.id !== undefined && fields.id !== id) {
     fail(
       action,

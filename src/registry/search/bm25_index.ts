@@ -116,8 +116,11 @@ const OPTIONS = { synonyms: checkLines, minScore: numberFrom(0, 1) } satisfies {
  * @throws {TypeError | RangeError} If an option is unknown or invalid.
  */
 export function createToolIndex(options: ToolIndexOptions = {}): ToolIndex {
-  const read = readFields("make a search index", options, OPTIONS);
-  const { synonyms = [], minScore = MIN_SCORE } = read;
+  const { synonyms = [], minScore = MIN_SCORE } = readFields(
+    "make a search index",
+    options,
+    OPTIONS,
+  );
   return new WordIndex(new Vocabulary(lexicon(synonyms)), minScore);
 }
 

@@ -105,8 +105,12 @@ export function findTools(
   indexOf: (toolset: Toolset) => ToolIndex<ToolAnswer>,
 ): FoundTools | Promise<FoundTools> {
   checkText("search", query, "the query");
-  const read = readFields("search", options, OPTIONS, (field) => `the ${field}`);
-  const { limit = otherwise, minScore } = read;
+  const { limit = otherwise, minScore } = readFields(
+    "search",
+    options,
+    OPTIONS,
+    (field) => `the ${field}`,
+  );
   let among = toolset.available();
   const { source } = toolset;
   // An older toolset may have tools that the source has removed since.
