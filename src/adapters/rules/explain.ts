@@ -52,9 +52,7 @@ export async function explainCall(
     const rules = (await Promise.all(deciding.map((layer) => layer.explain(made)))).flat();
     const isAny = (one: string) => rules.some(({ verdict }) => verdict === one);
     const verdict = isAny("deny") ? "deny" : isAny("ask") ? "ask" : "allow";
-    const { id, annotations } = toolBehind(made.tool);
-    // The own tools of a bridge that do more than read call other tools.
-    const callsTools = made.toolset.bridge !== undefined && annotations.readOnlyHint !== true;
+    const { id, callsTools } = toolBehind(made.tool);
     const note = callsTools && { note: "rules decide on its calls" };
     return { ok: true, content: { verdict, tool: id, rules, ...note }, durationMs: 0 };
   };
