@@ -39,12 +39,16 @@ export function cleanText(text: string, length: number): string {
   return clip(part.replace(CONTROLS, "").replace(INVISIBLE, "").replace(STRAY, ""), length);
 }
 
-/** Returns arguments as JSON, with escaped invisible characters; `undefined` if it is too long. */
-export function argumentsText(args: unknown, length: number, indent?: number): string | undefined {
+/** Returns a text with escapes for its invisible characters. */
+export function escapeInvisible(text: string): string {
   const escape = (hidden: string): string => `\\u{${hidden.codePointAt(0)?.toString(16)}}`;
   // A joiner after an escaped character is invisible too.
-  const text = (JSON.stringify(args, null, indent) ?? "").replace(STRAY, escape)
-    .replace(CONTROLS, escape).replace(INVISIBLE, escape);
+  return text.replace(STRAY, escape).replace(CONTROLS, escape).replace(INVISIBLE, escape);
+}
+
+/** Returns arguments as JSON, with escaped invisible characters; `undefined` if it is too long. */
+export function argumentsText(args: unknown, length: number, indent?: number): string | undefined {
+  const text = escapeInvisible(JSON.stringify(args, null, indent) ?? "");
   return text.length <= length ? text : undefined;
 }
 
@@ -102,19 +106,17 @@ export function nearIds(wanted: string, ids: Iterable<string>, limit = 3): reado
   const plain = simplify(wanted);
   const plainName = simplify(nameOf(wanted));
   if (plain === "") return [];
-  const near: { readonly id: string; readonly errors: number }[] = [];
-  let looks = 0;
-  for (const id of ids) {
-    if (++looks > MAX_LOOKS) break;
-    const errors = [0, 1, 2].find((errors) =>
-      // More than one wrong letter in three is too many for a typing error.
-      errors * 3 <= plain.length && isWithinEdits(plain, simplify(id), errors) ||
-      // The same name in another namespace counts as one typing error.
-      errors === 1 && simplify(nameOf(id)) === plainName
-    );
-    if (errors !== undefined) near.push({ id, errors });
-  }
-  return near
+  return [...ids].slice(0, MAX_LOOKS)
+    .flatMap((id) => {
+      const simple = simplify(id);
+      const errors = [0, 1, 2].find((errors) =>
+        // More than one wrong letter in three is too many for a typing error.
+        errors * 3 <= plain.length && isWithinEdits(plain, simple, errors) ||
+        // The same name in another namespace counts as one typing error.
+        errors === 1 && simplify(nameOf(id)) === plainName
+      );
+      return errors === undefined ? [] : [{ id, errors }];
+    })
     .sort((a, b) => a.errors - b.errors || (a.id < b.id ? -1 : 1))
     .slice(0, limit)
     .map(({ id }) => id);

@@ -860,6 +860,20 @@ describe("a program", () => {
       await says(steps(page).locator("li").last(), /deploy:release.*denied/);
     }, { service: programs }));
 
+  test("is approved with its invisible characters as escapes", () =>
+    look("#/code", async (page) => {
+      await editorOf(page).fill(
+        'return await tools.deploy.release({ version: "1\u202e2", "": { "a\u200b": 1 } }); // \u2066',
+      );
+      await page.keyboard.press("Control+Enter");
+      const question = page.locator(".question");
+      await says(question, "1\\u{202e}2");
+      await says(question, "a\\u{200b}:");
+      await says(question, '""');
+      await question.getByText("Program").click();
+      await says(question, "// \\u{2066}");
+    }, { service: programs }));
+
   test("is completed and indented by Tab, which leaves the editor after Escape", () =>
     look("#/code", async (page) => {
       await editorOf(page).focus();

@@ -73,8 +73,9 @@ export class CodeRun {
   readonly #context: DispatchContext;
   #waiting: Map<number, WaitingCall> = new Map();
   #failures: ({ readonly tool: string } & Failure)[] = [];
-  /** The results since the last suspension. */
-  #replies: { readonly call: ProgramCall; readonly text: string }[] = [];
+  /** The results since the last suspension, as far as the steps of a call can store them. */
+  #replies: Suspension["replies"][number][] = [];
+  #room = 65_536;
   /** The results that a program receives again, in this order. */
   #stored: Suspension["replies"] = [];
   #repeated = 0;
@@ -108,13 +109,15 @@ export class CodeRun {
       this.#stored = this.#suspensions.flatMap(({ replies }) => replies);
       this.#repeated = 0;
       this.#begunAt = clock.now() - ranMs;
-      const end = await executor.run({ source, limits, time, signal, call: this.#run.bind(this) });
-      if (end.kind !== "suspended") {
-        // The calls of a program that exceeded a limit may still run. They end before the program.
-        this.#hasEnded = true;
-        await Promise.allSettled(this.#begun);
-        return this.#resultOf(end);
+      let end: ProgramEnd | undefined;
+      try {
+        end = await executor.run({ source, limits, time, signal, call: this.#run.bind(this) });
+      } finally {
+        // Calls of a program that exceeded a limit or failed may still run. They end before it does.
+        this.#hasEnded = end?.kind !== "suspended";
+        if (this.#hasEnded) await Promise.allSettled(this.#begun);
       }
+      if (end.kind !== "suspended") return this.#resultOf(end);
       await this.#suspend(time);
     }
   }
@@ -187,7 +190,7 @@ export class CodeRun {
     const waiting = this.#waiting.get(index);
     this.#waiting.delete(index);
     const request = waiting === undefined
-      ? { name: id, arguments: json, callId: `${callId}.${index}` }
+      ? { name: id, arguments: json, callId: `${callId.slice(0, 250)}.${index}` }
       : { ticket: waiting.ticket, answers: waiting.answers ?? {} };
     const { idempotencyKey: key } = this.#call.options;
     // The key may already have the maximum length of 256 characters.
@@ -204,7 +207,9 @@ export class CodeRun {
     const reply = replyOf(result);
     const text = JSON.stringify(reply);
     this.#end(index, id, reply, { startMs, durationMs: clock.now() - this.#begunAt - startMs });
-    this.#replies.push({ call, text });
+    // With the first result that exceeds the limit, a suspension fails.
+    if (this.#room >= 0) this.#replies.push([index, printOf(call), text]);
+    this.#room -= text.length;
     return text;
   }
 
@@ -250,10 +255,8 @@ export class CodeRun {
 
   async #suspend(time: number): Promise<void> {
     const ranMs = this.#call.settings.clock.now() - this.#begunAt;
-    const replies = this.#replies.map(({ call, text }) =>
-      [call.index, printOf(call), text] as const
-    );
-    const suspension = { time, ranMs, waiting: [...this.#waiting.values()], replies };
+    const waiting = [...this.#waiting.values()];
+    const suspension = { time, ranMs, waiting, replies: this.#replies };
     await this.#call.context.step(stepOf(this.#suspensions.length + 1), () => suspension);
     this.#suspensions.push(suspension);
     this.#replies = [];

@@ -57,10 +57,7 @@ export const PRELUDE = `(() => {
     if (room > 0) log.push(line.length > room ? line.slice(0, room) + "… [truncated]" : line);
   };
   const console = { debug: write, error: write, info: write, log: write, warn: write };
-  const globals = { tools: pathTo("", ""), console, ToolError };
-  for (const name in globals) {
-    Object.defineProperty(globalThis, name, { value: globals[name], writable: true, configurable: true });
-  }
+  Object.assign(globalThis, { tools: pathTo("", ""), console, ToolError });
   Math.random = () => {
     throw new Error("Cannot use Math.random(): a program must repeat exactly when it resumes");
   };

@@ -93,22 +93,26 @@ export class ProgramRun {
     const output = this.#sandbox.turn(operation, json);
     busyMs += systemClock.now() - begunAt;
     const text = typeof output === "string" ? output : await abortable(output, signal);
-    // Not trusted: the program may have changed the globals that the prelude uses.
-    const [end, ...calls] = text.split("\n");
+    // Not trusted: the program may have changed the globals that the prelude uses, and a short text
+    // can be a list of a million texts or objects.
+    const [end, ...calls] = text.split("\n", 2 * maxCalls + 3);
     for (let at = 0; at < calls.length; at += 2) {
       if (this.#calls === maxCalls) {
         throw new Stopped(`the program made more than ${maxCalls} calls`);
       }
-      const [id = ""] = textsOf(JSON.parse(`[${calls[at]}]`));
+      const name = calls[at] as string;
+      const id = name.startsWith('"') ? JSON.parse(name) : "null";
       void this.#begin({ index: this.#calls++, id, json: calls[at + 1] || "null" });
     }
-    if (end) this.#end = this.#readEnd(Object(JSON.parse(end)));
+    if (end) this.#end = this.#readEnd(end);
   }
 
-  #readEnd(end: Readonly<Record<string, unknown>>): ProgramEnd {
+  #readEnd(json: string): ProgramEnd {
     const { source, limits: { maxLogLength, maxOutputLength } } = this.#program;
-    const { value, failed } = end;
-    const given = textsOf(end["log"]);
+    // A character has at most six characters in JSON, and the texts of an error have 4,200.
+    const isTooLong = json.length > 6 * (maxOutputLength + maxLogLength + 5_000);
+    const { value, failed, log: lines } = Object(isTooLong ? "" : JSON.parse(json));
+    const given = textsOf(lines);
     const log = given.join("\n").length > maxLogLength + 64 ? [] : given;
     if (typeof value === "string" && value.length <= maxOutputLength) {
       return { kind: "returned", json: value, log };

@@ -82,8 +82,6 @@ async function open(
         ranMs + systemClock.now() - turnBegan > cpuMs * MAX_SLOWNESS,
   });
   const prelude = vm.evalCode(PRELUDE, "plue.js");
-  const names = ["run", "fail", "settle", "take"] as const;
-  const functions = new Map(names.map((name) => [name, prelude.getProp(name)]));
 
   const checkLimits = (error: unknown): void => {
     const why = isInterrupted
@@ -98,10 +96,14 @@ async function open(
   /** Calls a function of the prelude, and then the jobs of the program. */
   const enter = (operation: Operation, args: () => readonly JSValueHandle[]): string => {
     try {
-      const method = functions.get(operation) as JSValueHandle;
-      const result = vm.callFunction(method, vm.undefined, ...args());
-      if (operation === "take") return result.toString();
-      vm.executePendingJobs();
+      const result = vm.callFunction(prelude.getProp(operation), vm.undefined, ...args());
+      if (operation !== "take") vm.executePendingJobs();
+      else {
+        const text = result.toString();
+        // The text for a value that does not fit into the memory.
+        if (text === "<null>") throw new Error("out of memory");
+        return text;
+      }
     } catch (error) {
       checkLimits(error);
       const { handle } = error as InstanceType<Library["JSException"]>;

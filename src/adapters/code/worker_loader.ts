@@ -51,6 +51,7 @@ export const { run, settle, take } = ${PRELUDE};
 const [WORKERS, SETUP, PROGRAM] = ["cloudflare:workers", "setup.js", FILE].map((name) =>
   `"${name}"`
 );
+/** `isUsed`: a program can call the entrypoint of its own Worker. */
 const MAIN = `
 import { WorkerEntrypoint } from ${WORKERS};
 import { idle, run, settle, take } from ${SETUP};
@@ -58,7 +59,6 @@ import program from ${PROGRAM};
 let isUsed = false;
 export default class extends WorkerEntrypoint {
   async run(exchange, limits) {
-    // The program can call the entrypoint of its own Worker.
     if (isUsed) return;
     isUsed = true;
     run(limits, program);
@@ -104,54 +104,57 @@ export function workerLoader(loader: WorkerLoaderBinding): Executor {
 
 function workerOf(loader: WorkerLoaderBinding, program: Program): Sandbox {
   const { limits: { cpuMs }, source, time } = program;
-  let turn = Promise.withResolvers<string>();
+  /** Rejects when the Worker ends, which a program can cause at any time. */
+  let ended: Promise<string>;
+  let endTurn: ((output: string) => void) | undefined;
   let reply = (_json: string): void => {};
-  let isClosed = false;
 
-  const start = async (limits: string): Promise<void> => {
-    const worker = loader.load({
-      compatibilityDate: COMPATIBILITY_DATE,
-      mainModule: "main.js",
-      modules: {
-        "main.js": MAIN,
-        "setup.js": setupOf(time),
-        // The source is in the first line, so that the lines of errors are its own.
-        [FILE]: `export default async () => {${source}\n}`,
-      },
-      globalOutbound: null,
-      env: {},
-      limits: { cpuMs },
-    });
-    await (worker.getEntrypoint() as Guest).run(exchange, limits);
-  };
   /** Ends the turn of the program. Returns the text for its next turn; `""` ends the program. */
   const exchange = async (output: string): Promise<string> => {
-    if (isClosed) return "";
+    const end = endTurn;
+    endTurn = undefined;
+    if (end === undefined) return "";
     const next = new Promise<string>((resolve) => reply = resolve);
-    turn.resolve(String(output));
+    end(String(output));
     return await next;
   };
-  const failed = (error: unknown): void => {
-    const message = describeThrown(error);
-    const [, name, text] = /\b(\w*Error): (.*)/.exec(message) ?? [];
-    if (text === undefined || !message.includes(`${FILE}:`)) {
-      return turn.reject(new Stopped(`Cloudflare ended the program: ${message}`));
+  const start = async (limits: string): Promise<string> => {
+    let message = "no answer";
+    try {
+      const worker = loader.load({
+        compatibilityDate: COMPATIBILITY_DATE,
+        mainModule: "main.js",
+        modules: {
+          "main.js": MAIN,
+          "setup.js": setupOf(time),
+          // The source is in the first line, so that the lines of errors are its own.
+          [FILE]: `export default async () => {${source}\n}`,
+        },
+        globalOutbound: null,
+        env: {},
+        limits: { cpuMs },
+      });
+      await (worker.getEntrypoint() as Guest).run(exchange, limits);
+    } catch (error) {
+      message = describeThrown(error);
+      const [, name, text] = /\b(\w*Error): (.*)/.exec(message) ?? [];
+      // The module of the program is invalid.
+      if (text !== undefined && message.includes(`${FILE}:`)) {
+        return JSON.stringify({ failed: [name, text, message] });
+      }
     }
-    // The module of the program is invalid.
-    turn.resolve(JSON.stringify({ failed: [name, text, message] }));
+    throw new Stopped(`Cloudflare ended the program: ${message}`);
   };
   return {
     turn(operation, json) {
-      turn = Promise.withResolvers();
-      if (operation === "run") start(json).catch(failed);
+      const turn = new Promise<string>((resolve) => endTurn = resolve);
+      if (operation === "run") (ended = start(json)).catch(noop);
       else reply(json);
-      return turn.promise;
+      return Promise.race([turn, ended]);
     },
     close() {
-      isClosed = true;
+      endTurn = undefined;
       reply("");
-      // Nothing waits for the turn anymore.
-      turn.promise.catch(noop);
     },
   };
 }

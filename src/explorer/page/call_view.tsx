@@ -4,11 +4,21 @@ import { Fragment, type JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { countTokens } from "../../finding/count_tokens.ts";
 import { FormSchema } from "../../schema/form.ts";
-import { type Answer, isObject, type Question } from "../../tool/mod.ts";
+import { type Answer, escapeInvisible, isObject, type Question } from "../../tool/mod.ts";
 import { abort, answer, type PageCall } from "./calls.ts";
 import { Form } from "./form.tsx";
 import { Icon, type IconName } from "./icons.tsx";
-import { Block, Button, Coloured, Copy, Head, milliseconds, Segments, Tree } from "./parts.tsx";
+import {
+  Block,
+  Button,
+  Coloured,
+  Copy,
+  Head,
+  milliseconds,
+  nameOf,
+  Segments,
+  Tree,
+} from "./parts.tsx";
 import { imagesIn, membersOf, type Table, tableOf, textOf } from "./json_views.ts";
 import { ProgramCalls, RUN_CODE } from "./program_view.tsx";
 import { hrefOf } from "./route.ts";
@@ -227,7 +237,7 @@ function QuestionForm({ question, call, onAnswer }: {
         <dl class="box facts">
           {membersOf(input).map(([name, value]) => (
             <Fragment key={name}>
-              <dt class="dim">{name}</dt>
+              <dt class="dim">{nameOf(name)}</dt>
               <dd>
                 <Tree value={value} />
               </dd>
@@ -238,7 +248,7 @@ function QuestionForm({ question, call, onAnswer }: {
       {call.tool === RUN_CODE && isObject(call.arguments) && (
         <details class="branch">
           <summary>Program</summary>
-          <Block label="Program">{String(call.arguments["code"])}</Block>
+          <Block label="Program">{escapeInvisible(String(call.arguments["code"]))}</Block>
         </details>
       )}
       {visit !== undefined && !isOpened && (

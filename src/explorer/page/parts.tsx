@@ -2,7 +2,7 @@
 
 import type { ComponentChildren, JSX, RefObject } from "preact";
 import { type Inputs, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { RISK_LEVELS, type RiskLevel } from "../../tool/mod.ts";
+import { escapeInvisible, RISK_LEVELS, type RiskLevel } from "../../tool/mod.ts";
 import { messageOf } from "./api.ts";
 import { Icon } from "./icons.tsx";
 import { jsonLines, membersOf, wordsOf } from "./json_views.ts";
@@ -170,6 +170,9 @@ export function MarkedJson({ value, marks, label }: {
 
 const MEMBERS = 100;
 
+/** Returns the name of a member as a text that is visible and different for each name. */
+export const nameOf = (name: string): string => escapeInvisible(name) || '""';
+
 /** A value as a tree. Branches are rendered when they are opened. */
 export function Tree({ value, name, depth = 0 }: {
   readonly value: unknown;
@@ -178,12 +181,12 @@ export function Tree({ value, name, depth = 0 }: {
 }): Element {
   const [isOpen, setOpen] = useState(depth < 2);
   const [count, setCount] = useState(MEMBERS);
-  const key = name === undefined ? null : <span class="json-key">{name}:</span>;
+  const key = name === undefined ? null : <span class="json-key">{nameOf(name)}:</span>;
   const entries = membersOf(value);
   if (entries.length === 0) {
     return (
       <div class="leaf">
-        {key} <Coloured text={JSON.stringify(value) ?? ""} />
+        {key} <Coloured text={escapeInvisible(JSON.stringify(value) ?? "")} />
       </div>
     );
   }

@@ -200,6 +200,42 @@ describe("codeTool()", () => {
     assertStringIncludes(messageOf(result), "Failed later.");
   });
 
+  it("ends the calls of a program whose executor fails, and begins no others", async () => {
+    const opened = Promise.withResolvers<void>();
+    const events: string[] = [];
+    const wait = defineTool({
+      name: "wait",
+      description: "Waits.",
+      async execute() {
+        events.push("began");
+        await opened.promise;
+        events.push("ended");
+      },
+    });
+    const executor: Executor = {
+      async run({ call }) {
+        for (const index of [0, 1]) void call({ index, id: "wait", json: "{}" });
+        await new Promise((resolve) => setTimeout(resolve, 0));
+        setTimeout(opened.resolve, 0);
+        throw new Error("Broken.");
+      },
+    };
+    const limits = { maxConcurrentCalls: 1 };
+    const dispatcher = await dispatcherOf([wait], {}, { executor, limits });
+    assertStringIncludes(messageOf(await dispatcher.dispatch(callOf(""))), "Broken.");
+    events.push("run_code ended");
+    await new Promise((resolve) => setTimeout(resolve, 0));
+    assertEquals(events, ["began", "ended", "run_code ended"]);
+  });
+
+  it("gives each call of a program an id of its own, also if the id of the program is long", async () => {
+    const dispatcher = await dispatcherOf();
+    const code = "return [await tools.who(), await tools.who()].map(({ callId }) => callId);";
+    const result = await dispatcher.dispatch({ ...callOf(code), callId: "c".repeat(256) });
+    const value = ["0", "1"].map((index) => `${"c".repeat(250)}.${index}`);
+    assertEquals(contentOf(result), { value });
+  });
+
   it("fails programs beyond the quota of their principal, but not programs of others", async () => {
     const gates: (() => void)[] = [];
     const hold = defineTool({

@@ -61,4 +61,28 @@ describe("ProgramRun", () => {
       assert(["stopped", "threw", "returned"].includes(kind), output);
     }
   });
+
+  it("reads of a long output only what its limits allow", async () => {
+    const { parse } = JSON;
+    const { split } = String.prototype;
+    let most = 0;
+    JSON.parse = (text: string) => (most = Math.max(most, text.length), parse(text));
+    String.prototype.split = function (this: string, ...args: Parameters<typeof split>) {
+      const parts = split.apply(this, args);
+      most = Math.max(most, parts.length);
+      return parts;
+    } as typeof split;
+    try {
+      for (
+        const output of ["\n".repeat(1e6), `["${"x".repeat(1e6)}"]`, `\n["${"x".repeat(1e6)}"]`]
+      ) {
+        const sandbox = { turn: () => output, close() {} };
+        await new ProgramRun(programOf(""), sandbox).run();
+      }
+    } finally {
+      Object.assign(String.prototype, { split });
+      Object.assign(JSON, { parse });
+    }
+    assert(most < 1_000, `${most}`);
+  });
 });

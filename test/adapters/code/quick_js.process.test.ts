@@ -122,6 +122,13 @@ describe("quickJs()", () => {
     });
   }
 
+  it("stops a program whose calls do not fit into its memory together", async () => {
+    const source = 'const id = "x".repeat(3e5); for (let n = 0; n < 100; n++) tools.pay({ id });';
+    const end = await (await sharedExecutor()).run(programOf(source));
+    assert(end.kind === "stopped", JSON.stringify(end));
+    assertStringIncludes(end.why, "bytes of memory");
+  });
+
   it("rejects a module that is not QuickJS", async () => {
     const module = new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]);
     await assertRejects(() => quickJs(module).run(programOf("")));

@@ -41,7 +41,9 @@ maybe(loader !== undefined, "only workerd has it")(
 );
 
 /** A binding whose programs end in a given way. */
-const endingWith = (run: () => Promise<void>): WorkerLoaderBinding => ({
+const endingWith = (
+  run: (exchange: (output: string) => Promise<string>) => Promise<void>,
+): WorkerLoaderBinding => ({
   load: () => ({ getEntrypoint: () => ({ run }) }),
 });
 
@@ -51,6 +53,21 @@ describe("workerLoader()", () => {
     const end = await workerLoader(loader).run(programOf("for (;;) {}"));
     assert(end.kind === "stopped");
     assertStringIncludes(end.why, "Worker exceeded CPU time limit.");
+  });
+
+  it("ends a program whose Worker ends or sends outputs out of turn", async () => {
+    const silent = endingWith(() => Promise.resolve());
+    const ended = await workerLoader(silent).run(programOf(""));
+    assertEquals(ended.kind, "stopped");
+
+    const replies: unknown[] = [];
+    const talking = endingWith(async (exchange) => {
+      const outputs = ['\n"a"\n1', "2", "3"];
+      replies.push(...await Promise.all(outputs.map((output) => exchange(output))));
+    });
+    const stopped = await workerLoader(talking).run(programOf(""));
+    assertEquals(stopped.kind, "stopped");
+    assertEquals(replies.slice(1), ["", ""]);
   });
 
   it("rejects when the signal aborts while a program computes", async () => {
