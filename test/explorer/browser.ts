@@ -9,8 +9,10 @@ import { delimiter, join } from "node:path";
 import process from "node:process";
 import { type Browser, chromium, type Page } from "playwright-core";
 
+/** The first one needs a third less of the processors' time. */
+const PROGRAMS = ["chromium-headless-shell", "chromium", "chromium-browser"];
 /** The path of Chromium, if it is installed. */
-export const CHROMIUM: string | undefined = ["chromium", "chromium-browser"]
+export const CHROMIUM: string | undefined = PROGRAMS
   .flatMap((name) => (process.env["PATH"] ?? "").split(delimiter).map((path) => join(path, name)))
   .find(existsSync);
 
