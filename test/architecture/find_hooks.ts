@@ -11,7 +11,7 @@ import {
   SymbolFlags,
   type Type,
 } from "typescript/unstable/async";
-import { readExports } from "./public_names.ts";
+import type { Exports } from "./public_names.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 
@@ -27,45 +27,36 @@ const HANDED_IN = new Set([
   "ToolChangeListener",
 ]);
 
-/** The names of all hooks, such as `HttpOptions.onError`. */
-export async function findHooks(): Promise<readonly string[]> {
-  let hooks: HookReader | undefined;
-  await readExports(async (exported, _entry, checker) => {
-    hooks ??= new HookReader(checker);
-    for (const [, symbol] of exported) {
-      const isType = symbol.flags & (SymbolFlags.Interface | SymbolFlags.TypeAlias);
-      if (isType && (/Options$/.test(symbol.name) || HANDED_IN.has(symbol.name))) {
-        await hooks.read(await checker.getDeclaredTypeOfSymbol(symbol), symbol.name);
-      }
-    }
-  });
-  return [...hooks?.names ?? []].sort();
-}
-
-class HookReader {
+/** Collects the names of all hooks, such as `HttpOptions.onError`. */
+export class HookFinder {
   readonly names: Set<string> = new Set();
-  readonly #checker: Checker;
   readonly #seen: Set<number> = new Set();
   readonly #places: Set<string> = new Set();
 
-  constructor(checker: Checker) {
-    this.#checker = checker;
+  /** Reads the exports of an entry of the package. */
+  async readExports(exported: Exports, checker: Checker): Promise<void> {
+    for (const [, symbol] of exported) {
+      const isType = symbol.flags & (SymbolFlags.Interface | SymbolFlags.TypeAlias);
+      if (isType && (/Options$/.test(symbol.name) || HANDED_IN.has(symbol.name))) {
+        const type = await checker.getDeclaredTypeOfSymbol(symbol);
+        await this.#read(type, symbol.name, checker);
+      }
+    }
   }
 
   /** Reads the type of a member, or of a list of options. */
-  async read(type: Type | undefined, name: string): Promise<void> {
+  async #read(type: Type | undefined, name: string, checker: Checker): Promise<void> {
     // A recursive type, such as JSON, is read once for each name.
     const place = `${name} ${type?.id}`;
     if (type === undefined || this.#places.has(place)) return;
     this.#places.add(place);
     if (type.isUnionType() || type.isIntersectionType()) {
-      for (const part of await type.getTypes()) await this.read(part, name);
+      for (const part of await type.getTypes()) await this.#read(part, name, checker);
       return;
     }
-    const checker = this.#checker;
     if (await checker.isArrayLikeType(type) && type.isTypeReference()) {
       for (const item of await checker.getTypeArguments(type)) {
-        await this.read(item, name);
+        await this.#read(item, name, checker);
       }
       return;
     }
@@ -73,13 +64,13 @@ class HookReader {
     if (signatures.length > 0) this.names.add(name);
     // The result of a hook may have hooks too: a span of telemetry, the check of a schema.
     for (const signature of signatures) {
-      await this.read(await checker.getReturnTypeOfSignature(signature), `${name}()`);
+      await this.#read(await checker.getReturnTypeOfSignature(signature), `${name}()`, checker);
     }
     if (this.#seen.has(type.id)) return;
     this.#seen.add(type.id);
     if (type.isTypeReference() && isOf(await type.getSymbol(), "Promise")) {
       for (const settled of await checker.getTypeArguments(type)) {
-        await this.read(settled, name);
+        await this.#read(settled, name, checker);
       }
       return;
     }
@@ -89,7 +80,8 @@ class HookReader {
       if (parent !== undefined && !isOwn(parent)) continue;
       const isNamed = parent !== undefined && !parent.name.startsWith("__");
       const owner = isNamed ? parent.name : (await type.getAliasSymbol())?.name ?? name;
-      await this.read(await checker.getTypeOfSymbol(member), `${owner}.${member.name}`);
+      const value = await checker.getTypeOfSymbol(member);
+      await this.#read(value, `${owner}.${member.name}`, checker);
     }
   }
 }

@@ -3,10 +3,11 @@ import { describe, it } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { HOOK_CASES, NO_HOOKS, OUTCOMES } from "../runtime/hook_cases.ts";
-import { findHooks } from "./find_hooks.ts";
+import { HookFinder } from "./find_hooks.ts";
 import { reportNames, REPORTS } from "./public_names.ts";
 
-const reports = await reportNames();
+const hooks = new HookFinder();
+const reports = await reportNames((exported, checker) => hooks.readExports(exported, checker));
 
 describe("the exported names", () => {
   it("have one report per entry", () => {
@@ -22,12 +23,12 @@ describe("the exported names", () => {
 });
 
 describe("the functions that a host may pass to plue", () => {
-  it("each have a case in test/runtime/hook_cases.ts", async () => {
-    const found = await findHooks();
+  it("each have a case in test/runtime/hook_cases.ts", () => {
+    const found = [...hooks.names].sort();
     const known = new Set([...Object.keys(HOOK_CASES), ...NO_HOOKS]);
     assertEquals(found.filter((name) => !known.has(name)), []);
     assertEquals(Object.keys(OUTCOMES), Object.keys(HOOK_CASES));
     // A case without a hook tests nothing.
     assertEquals([...known].filter((name) => !found.includes(name)), []);
-  }, 600_000);
+  });
 });

@@ -24,12 +24,17 @@ function describe(name: string, { flags }: Symbol): string {
   return `${kinds.join(" and ") || "namespace"} ${name}`;
 }
 
-/** Passes the exports of each entry of the package, with aliases resolved, to a function. */
-export async function readExports<Result>(
-  read: (exported: readonly (readonly [name: string, Symbol])[], entry: string, checker: Checker) =>
-    | Result
-    | Promise<Result>,
-): Promise<readonly Result[]> {
+/** The exports of an entry, with aliases resolved. */
+export type Exports = readonly (readonly [name: string, Symbol])[];
+
+/**
+ * Returns the report of each entry, by the name of its file.
+ *
+ * @param read Receives the exports, too, because the compiler takes seconds to read the project.
+ */
+export async function reportNames(
+  read?: (exported: Exports, checker: Checker) => Promise<void>,
+): Promise<ReadonlyMap<string, string>> {
   const { exports }: { exports: Record<string, string> } = JSON.parse(
     readFileSync(join(ROOT, "deno.json"), "utf8"),
   );
@@ -39,7 +44,7 @@ export async function readExports<Result>(
     const [project] = snapshot.getProjects();
     if (project === undefined) throw new TypeError("The compiler finds no project");
     const { program, checker } = project;
-    const results: Result[] = [];
+    const reports = new Map<string, string>();
     for (const [entry, path] of Object.entries(exports)) {
       const file = await program.getSourceFile(join(ROOT, path));
       const module = file && await checker.getSymbolAtLocation(file);
@@ -49,25 +54,15 @@ export async function readExports<Result>(
         const isAlias = (symbol.flags & SymbolFlags.Alias) !== 0;
         exported.push([symbol.name, isAlias ? await checker.getAliasedSymbol(symbol) : symbol]);
       }
-      results.push(await read(exported, entry, checker));
+      await read?.(exported, checker);
+      const name = entry === "." ? "tools" : entry.slice(2).replace("/", "-");
+      const lines = exported.map(([name, symbol]) => describe(name, symbol)).sort();
+      reports.set(`${name}.txt`, `${lines.join("\n")}\n`);
     }
-    return results;
+    return reports;
   } finally {
     await api.close();
   }
-}
-
-/** Returns the report of each entry, by the name of its file. */
-export async function reportNames(): Promise<ReadonlyMap<string, string>> {
-  return new Map(
-    await readExports((exported, entry) => {
-      const lines = exported.map(([name, symbol]) => describe(name, symbol)).sort();
-      return [
-        `${entry === "." ? "tools" : entry.slice(2).replace("/", "-")}.txt`,
-        `${lines.join("\n")}\n`,
-      ] as const;
-    }),
-  );
 }
 
 if (import.meta.main) {
