@@ -11,7 +11,6 @@ export {
   type Answers,
   type Clock,
   type ContentBlock,
-  FAILURE_CODES,
   type FailureCode,
   type Issue,
   isSuspended,

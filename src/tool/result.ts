@@ -1,77 +1,49 @@
 /** The result of a call, which never rejects: errors and questions are values. */
 
-import { type Check, checkText, fail, oneOf } from "./check.ts";
+import { type Check, checkText, fail, isText, oneOf } from "./check.ts";
 import { defined, type JsonSchema } from "./json.ts";
 
-const CODES = [
+/** The codes of failures, with the HTTP status of each. */
+export const HTTP_STATUS = {
   // The caller's toolset does not contain the tool.
-  "unknown_tool",
+  unknown_tool: 404,
   // The tool exists, but cannot be used now.
-  "unavailable",
+  unavailable: 409,
   // A hook, an approver or a policy denied the call.
-  "denied",
+  denied: 403,
   // The tool is a definition only.
-  "not_executable",
+  not_executable: 501,
   // The arguments are not JSON, or violate the schema or the tool's own rules.
-  "invalid_arguments",
+  invalid_arguments: 422,
   // The result violates the tool's own schema, or is not JSON.
-  "invalid_result",
+  invalid_result: 502,
   // The call needs an approval first.
-  "approval_required",
+  approval_required: 403,
   // The call waits for answers. Its ticket resumes it.
-  "input_required",
+  input_required: 202,
   // The call asks a question, and there is no way to ask it.
-  "input_unavailable",
+  input_unavailable: 501,
   // The ticket is invalid, expired or used, or belongs to another caller.
-  "ticket_refused",
-  // The caller aborted the call.
-  "aborted",
+  ticket_refused: 410,
+  // The caller aborted the call. The status is not registered, but commonly used for this.
+  aborted: 499,
   // The call took too long.
-  "timeout",
+  timeout: 504,
   // A transaction could not begin, commit or roll back, or there is no transaction manager.
-  "transaction_failed",
+  transaction_failed: 500,
   // The result is larger than the limit.
-  "output_too_large",
+  output_too_large: 502,
   // Too many calls are running and waiting.
-  "overloaded",
+  overloaded: 503,
   // The tool threw.
-  "threw",
-] as const;
+  threw: 500,
+} as const;
 
 /** The code of a failure. */
-export type FailureCode = (typeof CODES)[number];
+export type FailureCode = keyof typeof HTTP_STATUS;
 
+/** The failures of calls that may succeed later. */
 const RETRYABLE: readonly FailureCode[] = ["unavailable", "aborted", "timeout", "overloaded"];
-
-/** Every failure code, and true if the same call may succeed later. */
-export const FAILURE_CODES: {
-  readonly [Code in FailureCode]: { readonly retryable: boolean };
-} = /* @__PURE__ */ Object.freeze(
-  /* @__PURE__ */ Object.fromEntries(
-    /* @__PURE__ */ CODES.map((code) => [code, { retryable: RETRYABLE.includes(code) }]),
-  ),
-) as never;
-
-/** The HTTP status of each failure, in the HTTP handler and for OpenAPI clients. */
-export const HTTP_STATUS: { readonly [Code in FailureCode]: number } = {
-  unknown_tool: 404,
-  unavailable: 409,
-  denied: 403,
-  not_executable: 501,
-  invalid_arguments: 422,
-  invalid_result: 502,
-  approval_required: 403,
-  input_required: 202,
-  input_unavailable: 501,
-  ticket_refused: 410,
-  // Not registered, but commonly used for "client closed the connection".
-  aborted: 499,
-  timeout: 504,
-  transaction_failed: 500,
-  output_too_large: 502,
-  overloaded: 503,
-  threw: 500,
-};
 
 /** Returns the address of the page that explains a code of a failure or of a problem. */
 export function helpUrl(code: string): string {
@@ -79,7 +51,7 @@ export function helpUrl(code: string): string {
 }
 
 export function isFailureCode(value: unknown): value is FailureCode {
-  return CODES.includes(value as FailureCode);
+  return isText(value) && Object.hasOwn(HTTP_STATUS, value);
 }
 
 /** The treatment of a result that is larger than the limit: reject it, or truncate it. */
@@ -254,7 +226,9 @@ export interface FailureOptions {
   readonly durationMs?: number | undefined;
 }
 
-const checkCode: Check<FailureCode> = /* @__PURE__ */ oneOf(CODES);
+const checkCode: Check<FailureCode> = /* @__PURE__ */ oneOf(
+  /* @__PURE__ */ Object.keys(HTTP_STATUS) as FailureCode[],
+);
 
 /** Marks the results of {@linkcode ToolResult} in all copies of plue, so that tools return them. */
 const MADE: unique symbol = /* @__PURE__ */ Symbol.for("plue.tool_result") as never;

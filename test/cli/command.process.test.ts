@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
 import { EXIT_CODES } from "../../src/cli/terminal.ts";
-import { FAILURE_CODES } from "../../src/tool/mod.ts";
+import { HTTP_STATUS } from "../../src/tool/mod.ts";
 import data from "./commands.json" with { type: "json" };
 import { folder, plue } from "./support.ts";
 
@@ -39,7 +39,7 @@ describe("plue", () => {
   });
 
   it("has an exit code of its own for each failure code", () => {
-    assertEquals(Object.keys(EXIT_CODES).sort(), Object.keys(FAILURE_CODES).sort());
+    assertEquals(Object.keys(EXIT_CODES).sort(), Object.keys(HTTP_STATUS).sort());
     assertEquals(new Set(Object.values(EXIT_CODES)).size, Object.keys(EXIT_CODES).length);
   });
 
