@@ -34,6 +34,7 @@ import {
   type ToolContext,
   type ToolDefinition,
   ToolResult,
+  wholeFrom,
 } from "../tool/mod.ts";
 import { checkIds, DETAILS, type ToolDetail, variantOf } from "./fit_budget.ts";
 import { signatureOf } from "./signature.ts";
@@ -78,11 +79,7 @@ const MAX_QUERY = 8_192;
 
 const CHECKS = {
   pinned: checkIds,
-  limit: createCheck(
-    `a whole number from 1 to ${MAX_TOOLS}`,
-    (value): value is number =>
-      Number.isInteger(value) && (value as number) >= 1 && (value as number) <= MAX_TOOLS,
-  ),
+  limit: wholeFrom(1, MAX_TOOLS),
   detail: oneOf(DETAILS),
   native: checkFlag,
   skills: createCheck(

@@ -75,6 +75,11 @@ export function oneOf<T>(values: readonly T[]): Check<T> {
   );
 }
 
+/** Creates a check for strings that match a pattern. */
+export function matching(wanted: string, pattern: RegExp): Check<string> {
+  return createCheck(wanted, (value): value is string => isText(value) && pattern.test(value));
+}
+
 // Common checks.
 export const anyValue: Check = (_action, value) => value;
 export const checkFlag: Check<boolean> = /* @__PURE__ */ ofType("true or false", "boolean");

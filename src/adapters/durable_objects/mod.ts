@@ -21,8 +21,8 @@ import {
 } from "../../execute/durable/mod.ts";
 import {
   checkPort,
-  createCheck,
   describeThrown,
+  matching,
   readFields,
   systemClock,
   wholeFrom,
@@ -59,10 +59,7 @@ export interface DurableObjectStoreOptions extends Pick<StoreLimits, "maxOwnerBy
 
 const ACTION = "open the store";
 const CHECKS = {
-  name: createCheck(
-    'letters, digits, "_" and "-"',
-    (value): value is string => typeof value === "string" && /^[\w-]{1,64}$/.test(value),
-  ),
+  name: matching('letters, digits, "_" and "-"', /^[\w-]{1,64}$/),
   shards: wholeFrom(1, 1_024),
   maxOwnerBytes: STORE_LIMITS.maxOwnerBytes,
 };

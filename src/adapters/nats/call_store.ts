@@ -21,7 +21,7 @@ import {
   type StoreRow,
   type StoreWrite,
 } from "../../execute/durable/mod.ts";
-import { createCheck, noop, readFields, type RegistryClock, systemClock } from "../../tool/mod.ts";
+import { matching, noop, readFields, type RegistryClock, systemClock } from "../../tool/mod.ts";
 import { checkServer, followStatus, NATS_OPTIONS, type NatsOptions } from "./link.ts";
 import { CALLS_BUCKET } from "./protocol.ts";
 import { roleOf, Seal } from "./seal.ts";
@@ -72,10 +72,7 @@ const MAX_TRIES = 8;
 const OPTIONS = {
   ...STORE_LIMITS,
   maxBytes: STORAGE_OPTIONS.maxBytes,
-  bucket: createCheck(
-    'letters, digits, "_" and "-"',
-    (value): value is string => typeof value === "string" && /^[\w-]{1,64}$/.test(value),
-  ),
+  bucket: matching('letters, digits, "_" and "-"', /^[\w-]{1,64}$/),
   secret: NATS_OPTIONS.secret,
   keys: NATS_OPTIONS.keys,
 };

@@ -24,10 +24,10 @@ import {
 import {
   checkFlag,
   checkPort,
-  createCheck,
   describeThrown,
   fail,
   isObject,
+  matching,
   MAX_TIMEOUT_MS,
   noop,
   numberFrom,
@@ -90,10 +90,9 @@ const MIGRATION = "create the tables of the store";
 const CALL_MIGRATION = "call migratePostgresCallStore()";
 
 const SCHEMA = {
-  schema: createCheck(
+  schema: matching(
     'at most 40 small letters, digits and "_", and must not begin with a digit or "pg_"',
-    (value): value is string =>
-      typeof value === "string" && /^(?!pg_)[a-z_][a-z0-9_]{0,39}$/.test(value),
+    /^(?!pg_)[a-z_][a-z0-9_]{0,39}$/,
   ),
 };
 const DEFAULTS = {

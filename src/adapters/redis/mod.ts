@@ -29,10 +29,10 @@ import {
 import {
   checkFlag,
   checkPort,
-  createCheck,
   describeThrown,
   fail,
   isObject,
+  matching,
   MAX_TIMEOUT_MS,
   noop,
   numberFrom,
@@ -106,10 +106,7 @@ const DEFAULTS = {
   checksServer: true,
 };
 const CHECKS = {
-  prefix: createCheck(
-    'at most 64 letters, digits, ".", "_", ":" and "-"',
-    (value): value is string => typeof value === "string" && /^[\w.:-]{1,64}$/.test(value),
-  ),
+  prefix: matching('at most 64 letters, digits, ".", "_", ":" and "-"', /^[\w.:-]{1,64}$/),
   maxOwnerBytes: STORE_LIMITS.maxOwnerBytes,
   timeoutMs: numberFrom(1, MAX_TIMEOUT_MS),
   allowsLostWrites: checkFlag,

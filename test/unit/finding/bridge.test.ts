@@ -121,7 +121,7 @@ describe("createToolBridge()", () => {
     ) {
       assertThrows(
         () => createToolBridge(toolset, options as ToolBridgeOptions),
-        TypeError,
+        Error,
         `Cannot make a tool bridge: ${message}`,
       );
     }
