@@ -15,6 +15,7 @@ import {
   copyJson,
   defined,
   describeThrown,
+  HINTS,
   isObject,
   type JsonSchema,
   type JsonSchemaObject,
@@ -421,13 +422,6 @@ function nameTools(
   }
   return names;
 }
-
-export const HINTS = [
-  "readOnlyHint",
-  "destructiveHint",
-  "idempotentHint",
-  "openWorldHint",
-] as const;
 
 export function readHints(value: unknown): ToolAnnotations {
   const hints: Record<string, boolean> = {};

@@ -18,6 +18,7 @@ import {
   isListOf,
   isObject,
   isWord,
+  matching,
   MAX_TIMEOUT_MS,
   ofType,
   oneOf,
@@ -45,6 +46,7 @@ import {
   checkCategory,
   checkRisk,
   deriveAnnotations,
+  HINTS,
   isToolId,
   isToolName,
   parseToolId,
@@ -209,15 +211,11 @@ function itsField(field: string): string {
 
 // The pattern of https://semver.org, with bounded groups.
 const SEMVER = /^\d{1,9}(\.\d{1,9}){2}(-[\w.-]{1,64})?(\+[\w.-]{1,64})?$/;
-const HINTS = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] as const;
 const METHODS = ["init", "dispose", "validate", "execute"] as const;
 
 const checkName = createCheck(TOOL_NAME_RULE, isToolName);
 
-const checkDescription = createCheck(
-  "a string that describes the tool",
-  (value): value is string => isWord(value) && value.trim() !== "",
-);
+const checkDescription = matching("a string that describes the tool", /\S/);
 
 function eachOnce(
   wanted: string,
@@ -307,10 +305,7 @@ const FIELDS = {
   title: checkText,
   // Required: `makeTool` checks it.
   description: anyValue as Check<ToolDefinition["description"]>,
-  version: createCheck(
-    'a semantic version such as "1.2.0"',
-    (value): value is string => isWord(value) && SEMVER.test(value),
-  ),
+  version: matching('a semantic version such as "1.2.0"', SEMVER),
   parameters: checkInput,
   returns: schemaOf("output"),
   category: checkCategory,

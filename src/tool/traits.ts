@@ -105,6 +105,13 @@ export const checkCategory: Check<string> = (action, value, place) => {
     : fail(action, `${place} is ${describe(name)}: did you mean "${known}"?`);
 };
 
+export const HINTS = [
+  "readOnlyHint",
+  "destructiveHint",
+  "idempotentHint",
+  "openWorldHint",
+] as const;
+
 /** Hints of MCP about a tool's behaviour. plue grants or denies no call because of them. */
 export interface ToolAnnotations {
   /** The tool changes nothing. */

@@ -4,6 +4,7 @@ import {
   clip,
   type ContentBlock,
   defined,
+  HINTS,
   isObject,
   isText,
   type JsonValue,
@@ -217,7 +218,7 @@ function readFields(
   const { provider } = imported;
   imported.description = read("description", isText, "a string");
   const annotations = read("annotations", isObject, "an object");
-  for (const hint of kit.HINTS) read(`annotations/${hint}`, isFlag, "true or false");
+  for (const hint of HINTS) read(`annotations/${hint}`, isFlag, "true or false");
   // `null` records that the source had no annotations, so that defaults are not sent back.
   provider.annotations = annotations ?? null;
   imported.hints = kit.readHints(annotations);

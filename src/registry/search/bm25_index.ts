@@ -10,6 +10,7 @@
 import type { Toolset } from "../../select/mod.ts";
 import { type Check, numberFrom, once, readFields, type Tool } from "../../tool/mod.ts";
 import {
+  FIELDS,
   findTools,
   foundAtOnce,
   type FoundTools,
@@ -25,7 +26,6 @@ import {
   countVisible,
   createArrays,
   type Entry,
-  FIELDS,
   matchesOf,
   type Meaning,
   ORDERED,

@@ -13,15 +13,17 @@ import {
   wholeFrom,
 } from "../../tool/mod.ts";
 
+export const FIELDS = [
+  "name",
+  "title",
+  "namespace",
+  "tags",
+  "category",
+  "description",
+  "parameters",
+] as const;
 /** The part of a tool in which a word was found. */
-export type ToolField =
-  | "name"
-  | "title"
-  | "namespace"
-  | "tags"
-  | "category"
-  | "description"
-  | "parameters";
+export type ToolField = (typeof FIELDS)[number];
 
 /** A word of a query that was found in a tool: the word, another form of it, or a synonym. */
 export interface ToolMatch {

@@ -32,7 +32,7 @@
  */
 
 import { once } from "../../tool/mod.ts";
-import type { ToolField, ToolMatch } from "./find.ts";
+import { FIELDS, type ToolField, type ToolMatch } from "./find.ts";
 
 /** The saturation of term frequency: k1 of BM25. */
 export const SATURATION = 4;
@@ -51,15 +51,6 @@ const ACTION_GAIN = 0.4;
 /** From this number of words on, {@linkcode brevity} is 0. */
 const MANY_WORDS = 14;
 
-export const FIELDS: readonly ToolField[] = [
-  "name",
-  "title",
-  "namespace",
-  "tags",
-  "category",
-  "description",
-  "parameters",
-];
 /** The fields with the order of their words: name, title and description. */
 export const ORDERED: readonly number[] = [0, 1, 5];
 
