@@ -80,13 +80,8 @@ export async function init(
   const isModule = chosen === "module";
   terminal.print(`Wrote ${path}. Serve it: plue serve ${isModule ? "" : "-c "}${path}`);
   if (client === "none") return EXIT.ok;
-  return await mcp(
-    "add",
-    client,
-    isModule ? [path] : [],
-    isModule ? {} : { config: path },
-    terminal,
-  );
+  const [tools, config] = isModule ? [[path], {}] : [[], { config: path }];
+  return await mcp("add", client, tools, config, terminal);
 }
 
 async function answered<Value>(question: Promise<Value>): Promise<Exclude<Value, symbol>> {

@@ -140,10 +140,7 @@ const CHECKS = {
   tokens: wholeFrom(1),
   target: (_action, value) => value as TargetLike,
   query: checkText,
-  ranked: createCheck(
-    "a list of tools",
-    (value): value is readonly Tool[] => isListOf(value, isTool),
-  ),
+  ranked: createCheck("a list of tools", (value) => isListOf(value, isTool)),
   pinned: checkIds,
   count: checkFunction as Check<unknown> as Check<TokenCounter>,
   options: (_action, value) => value as ExportOptions,

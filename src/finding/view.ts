@@ -71,10 +71,7 @@ const OPTIONS = {
       ]),
     );
   },
-  hide: createCheck(
-    "a list of arguments",
-    (value): value is readonly string[] => isListOf(value, isWord),
-  ),
+  hide: createCheck("a list of arguments", (value) => isListOf(value, isWord)),
   defaults: checkValues,
 } satisfies { readonly [Field in keyof ViewOptions]-?: Check };
 

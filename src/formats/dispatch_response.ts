@@ -229,9 +229,7 @@ function checkOptions<Context>(options: TurnOptions<Context>): TurnOptions<Conte
     () => 'what the host adds to each call goes into "context"',
   );
   if (typeof options.dispatcher?.dispatchAll !== "function") {
-    throw new TypeError(
-      "Cannot dispatch the calls: the option dispatcher must be a ToolDispatcher",
-    );
+    fail("dispatch the calls", "the option dispatcher must be a ToolDispatcher");
   }
   return options;
 }

@@ -140,7 +140,7 @@ const checkNamespace = createCheck('1 to 128 letters, digits, "_", "." or "-"', 
 const checkCount = wholeFrom(1);
 const checkNames = createCheck(
   "a list of strings that are not empty",
-  (value): value is readonly string[] => isListOf(value, isWord),
+  (value) => isListOf(value, isWord),
 );
 const checkFilter = createCheck(
   "a list of names, or a function",

@@ -65,9 +65,7 @@ function formOfValues(values: readonly unknown[]): KeywordForm {
 const PLAIN_KEY = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 
 /** The keywords that restrict the type of a value. */
-const SAYS_TYPE: ReadonlySet<string> = new Set(
-  "type enum const $ref anyOf oneOf allOf $dynamicRef".split(" "),
-);
+const SAYS_TYPE = new Set("type enum const $ref anyOf oneOf allOf $dynamicRef".split(" "));
 
 export function formsOf(schema: JsonSchema, trace?: Trace): FormSet {
   const finder = new FormFinder(schema);

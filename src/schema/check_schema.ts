@@ -237,9 +237,7 @@ class SchemaChecker {
   }
 }
 
-const TYPES: ReadonlySet<unknown> = new Set(
-  "array boolean integer null number object string".split(" "),
-);
+const TYPES = new Set<unknown>("array boolean integer null number object string".split(" "));
 const ANCHOR = /^[A-Za-z_][-A-Za-z0-9._]*$/;
 
 type Rule = readonly [words: string, fits: (value: unknown) => boolean];
@@ -254,10 +252,7 @@ const VALUE_RULES: { readonly [Shape in KeywordShape]?: Rule } = {
   flag: ["true or false", (value) => typeof value === "boolean"],
   number: ["a number", (value) => typeof value === "number"],
   positive: ["a number above 0", (value) => typeof value === "number" && value > 0],
-  count: [
-    "a whole number of at least 0",
-    (value) => Number.isInteger(value) && (value as number) >= 0,
-  ],
+  count: ["a whole number of at least 0", (value) => Number.isInteger(value) && Number(value) >= 0],
   list: ["a list", Array.isArray],
   strings: ["a list of different strings", isDifferentStrings],
   types: [

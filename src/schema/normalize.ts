@@ -179,10 +179,7 @@ class Normalizer {
 const MAX_FORMATTED = 10_000;
 
 /** Formats that engines test in quadratic time, with the maximum length of their standards. */
-const SHORT_FORMATS: ReadonlyMap<unknown, number> = new Map([
-  ["idn-email", 320],
-  ["idn-hostname", 255],
-]);
+const SHORT_FORMATS = new Map<unknown, number>([["idn-email", 320], ["idn-hostname", 255]]);
 
 function boundFormat(schema: Record<string, unknown>): void {
   const { format, maxLength = MAX_FORMATTED } = schema;

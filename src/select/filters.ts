@@ -121,25 +121,21 @@ export function scopes(...held: readonly string[]): ToolFilter {
 
 /** Keeps the tools that every filter keeps. Without filters, keeps every tool. */
 export function allOf(...filters: readonly ToolFilter[]): ToolFilter {
-  return composed(
-    "allOf",
-    filters,
-    (tool) => filters.every((filter) => assertSync(filter(tool)) === true),
-  );
+  return composed("allOf", filters, (tool) => filters.every((filter) => keeps(filter, tool)));
 }
 
 /** Keeps the tools that at least one filter keeps. Without filters, keeps no tool. */
 export function anyOf(...filters: readonly ToolFilter[]): ToolFilter {
-  return composed(
-    "anyOf",
-    filters,
-    (tool) => filters.some((filter) => assertSync(filter(tool)) === true),
-  );
+  return composed("anyOf", filters, (tool) => filters.some((filter) => keeps(filter, tool)));
 }
 
 /** Keeps the tools that the filter removes. If the filter throws, the tool is removed. */
 export function not(filter: ToolFilter): ToolFilter {
   return composed("not", [filter], (tool) => assertSync(filter(tool)) === false);
+}
+
+function keeps(filter: ToolFilter, tool: Tool): boolean {
+  return assertSync(filter(tool)) === true;
 }
 
 export function shownName(name = ""): string {
@@ -224,13 +220,7 @@ export interface ToolPolicy {
   readonly revision?: unknown;
 }
 
-const FIELDS = [
-  "name",
-  "allow",
-  "requiresApproval",
-  "reason",
-  "revision",
-] satisfies readonly (keyof ToolPolicy)[];
+const FIELDS: (keyof ToolPolicy)[] = ["name", "allow", "requiresApproval", "reason", "revision"];
 
 const checkShape = /* @__PURE__ */ createCheck("a policy, with an allow function", isPolicy);
 

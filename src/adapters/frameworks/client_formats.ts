@@ -201,11 +201,7 @@ function definedIn(record: Json): Json {
 
 // OpenAI Responses
 
-const ENDS: ReadonlySet<unknown> = new Set([
-  "response.completed",
-  "response.incomplete",
-  "response.failed",
-]);
+const ENDS = new Set<unknown>(["response.completed", "response.incomplete", "response.failed"]);
 
 const RESPONSES: ClientFormat = {
   whole: "responses.create",

@@ -119,10 +119,8 @@ async function continueCall(request: ToolRequest): Promise<Response> {
 async function answerQuestions(request: ToolRequest, answers: Answers): Promise<Response> {
   const { dispatcher, param: id, server: { tasks } } = request;
   const context = request.hostContext();
-  const answer = await reached(
-    request,
-    tasks?.answer(withAllLayers(dispatcher, "tasks"), id, answers, context),
-  );
+  const answering = tasks?.answer(withAllLayers(dispatcher, "tasks"), id, answers, context);
+  const answer = await reached(request, answering);
   if (tasks === undefined || answer === undefined) return problemResponse(notFound("a task", id));
   if (!("id" in answer)) return problemResponse(problemOfFailure(answer, id));
   outlastTask(request, tasks, answer);

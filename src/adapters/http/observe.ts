@@ -221,20 +221,10 @@ const FAMILIES: readonly Family[] = [
     ({ errors }) => Object.entries(errors).map(([code, count]) => ["", count, `code="${code}"`]),
   ],
   counted("counter", "suspended", "suspended", "Calls that ended because they wait for answers."),
-  counted(
-    "counter",
-    "replayed",
-    "replayed",
-    "Calls that were answered with the result of an earlier call.",
-  ),
+  counted("counter", "replayed", "replayed", "Calls that got the result of an earlier call."),
   counted("counter", "aliased", "aliased", "Calls that named the tool by one of its aliases."),
   counted("gauge", "in_flight", "inFlight", "Calls that have begun and not ended."),
-  counted(
-    "gauge",
-    "abandoned",
-    "abandoned",
-    "Tools that still run although their calls have ended.",
-  ),
+  counted("gauge", "abandoned", "abandoned", "Tools that still run after their calls have ended."),
   [
     "last_run_timestamp_seconds",
     "gauge",

@@ -316,10 +316,8 @@ function valueOf(result: CallToolResult): unknown {
   const { content, structuredContent, isError, _meta } = result;
   const text = textOf(content);
   if (isError === true) {
-    return ToolResult.error(
-      "threw",
-      text ?? "Cannot call the tool: the MCP server returned an error without a text",
-    );
+    const message = text ?? "Cannot call the tool: the MCP server returned an error without a text";
+    return ToolResult.error("threw", message);
   }
   if (text !== undefined) return structuredContent ?? text;
   return ToolResult.blocks(content, {

@@ -137,11 +137,7 @@ export class HostFunctions {
         invocation.output.push(valueOf(text));
         return invocation.wake();
       case YIELD.progress:
-        return context?.progress(
-          first,
-          second > 0 ? second : undefined,
-          text === "" ? undefined : text,
-        );
+        return context?.progress(first, second > 0 ? second : undefined, text || undefined);
     }
   }
 

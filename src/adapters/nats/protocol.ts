@@ -11,9 +11,9 @@ import {
   type Answers,
   canonicalJson,
   type Check,
-  createCheck,
   describeTool,
   isStandardSchema,
+  matching,
   parseToolId,
   type Tool,
   type ToolResult,
@@ -58,9 +58,9 @@ export const runSubject = (path: string): string => `${ROOT}.run.${path}`;
 export const ownedRunSubject = (path: string, owner: string, size: number | "*"): string =>
   `${runSubject(path)}.${owner}.${size}`;
 
-export const checkRegistryName: Check<string> = createCheck(
+export const checkRegistryName: Check<string> = matching(
   '1 to 64 letters, digits, "_" or "-"',
-  (value: unknown): value is string => typeof value === "string" && /^[\w-]{1,64}$/.test(value),
+  /^[\w-]{1,64}$/,
 );
 
 /** Encodes a word of a subject or key without dots, which separate the words. */
@@ -246,11 +246,8 @@ export class Sender {
     this.#sequence = this.#sequence === MAX_SEQUENCE ? 0 : this.#sequence + 1;
     message.set(part, head + HEAD_BYTES);
     this.#seal.sign(message, this.#subject, this.#reply);
-    this.#connection.publish(
-      this.#subject,
-      message,
-      this.#reply === "" ? undefined : { reply: this.#reply },
-    );
+    const options = this.#reply === "" ? undefined : { reply: this.#reply };
+    this.#connection.publish(this.#subject, message, options);
     return next;
   }
 }

@@ -95,10 +95,7 @@ function isTaskCount(value: unknown): boolean {
 const OPTIONS = {
   selection: createCheck("an object", (value): value is Selection => isObject(value)),
   dispatcher: createCheck("an object", (value): value is ToolDispatcherOptions => isObject(value)),
-  countedBy: createCheck(
-    "a dispatcher",
-    (value): value is ToolDispatcher => value instanceof ToolDispatcher,
-  ),
+  countedBy: createCheck("a dispatcher", (value) => value instanceof ToolDispatcher),
   drainTimeoutMs: numberFrom(0, MAX_TIMEOUT_MS),
   leaseMs: numberFrom(1_000, 3_600_000),
   concurrency: wholeFrom(1, MAX_TASKS),

@@ -161,9 +161,7 @@ function object(fields: Json): Json {
   const entries = Object.entries(fields);
   return {
     type: "object",
-    properties: Object.fromEntries(
-      entries.map(([name, schema]) => [name.replace("?", ""), schema]),
-    ),
+    properties: Object.fromEntries(entries.map(([name, field]) => [name.replace("?", ""), field])),
     required: entries.flatMap(([name]) => name.endsWith("?") ? [] : [name]),
   };
 }

@@ -141,10 +141,8 @@ const EFFECTS: ReadonlyMap<string, "wording" | "upper" | "lower" | "limit" | "al
     ["wording", "title description $comment examples deprecated readOnly writeOnly"],
     ["upper", "maximum exclusiveMaximum maxLength maxItems maxProperties"],
     ["lower", "minimum exclusiveMinimum minLength minItems minProperties"],
-    [
-      "limit",
-      "required enum type const pattern format multipleOf uniqueItems not allOf anyOf oneOf",
-    ],
+    ["limit", "required enum type const pattern format multipleOf uniqueItems"],
+    ["limit", "not allOf anyOf oneOf"],
     ["along", "items additionalItems additionalProperties unevaluatedItems"],
     ["along", "unevaluatedProperties propertyNames"],
   ] as const).flatMap(([effect, keywords]) =>

@@ -47,13 +47,7 @@ const CHECKS = {
 const MAX_CIRCUITS = 1_000;
 
 /** The failures of the tool, or of a service that it needs. The caller causes the other failures. */
-const BROKEN: readonly FailureCode[] = [
-  "unavailable",
-  "timeout",
-  "overloaded",
-  "threw",
-  "invalid_result",
-];
+const BROKEN: FailureCode[] = ["unavailable", "timeout", "overloaded", "threw", "invalid_result"];
 
 interface Circuit {
   failures: number;

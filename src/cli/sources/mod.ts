@@ -377,10 +377,7 @@ function isToolLike(value: unknown): value is Tool {
     (typeof value["description"] === "string" || typeof value["description"] === "function");
 }
 
-function loadMcp(
-  { namespace = "mcp", place }: SourceName,
-  state: Loading,
-): void {
+function loadMcp({ namespace = "mcp", place }: SourceName, state: Loading): void {
   const { io, options: { headers } } = state;
   const pins = pinsOf(namespace, state);
   state.servers.push(async (registry) => {

@@ -108,17 +108,12 @@ export const MAX_STORED_BYTES = 1_047_552;
 
 const KEY = /^[\w-]+(?:\.[\w-]+)*$/;
 
+const METHODS = ["get", "create", "update", "delete", "list", "due"] as const;
+
 /** Rejects an invalid store. @throws {TypeError} */
 export function checkStore(action: string, store: CallStore): void {
   if (!isObject(store)) fail(action, "store must be a CallStore");
-  checkPort(action, "store", store as CallStore, [
-    "get",
-    "create",
-    "update",
-    "delete",
-    "list",
-    "due",
-  ]);
+  checkPort(action, "store", store as CallStore, METHODS);
 }
 
 /** Rejects an invalid key. @throws {TypeError} */

@@ -45,10 +45,7 @@ const MAX_REFUSALS = 100;
 const RETRY_CHECKS = {
   maxAttempts: wholeFrom(1),
   initialDelayMs: numberFrom(0, MAX_TIMEOUT_MS),
-  codes: createCheck(
-    "a list of failure codes",
-    (value): value is readonly FailureCode[] => isListOf(value, isFailureCode),
-  ),
+  codes: createCheck("a list of failure codes", (value) => isListOf(value, isFailureCode)),
 };
 
 /** Checks the retries of tools by their ids. */

@@ -12,10 +12,7 @@ import type { Context } from "./report.ts";
 /** Keywords that have a meaning only together. */
 const OBJECT = ["properties", "patternProperties", "additionalProperties"] as const;
 const ARRAY = ["prefixItems", "items"] as const;
-const GROUPS: readonly (readonly string[])[] = [
-  ["contains", "minContains", "maxContains"],
-  ["if", "then", "else"],
-];
+const GROUPS = [["contains", "minContains", "maxContains"], ["if", "then", "else"]];
 
 /** Keywords that are merged in groups, and not one by one. */
 const TOGETHER: ReadonlySet<string> = new Set([...OBJECT, ...ARRAY, ...GROUPS.flat()]);
@@ -25,12 +22,8 @@ const BOUND: readonly string[] = ("unevaluatedProperties unevaluatedItems " +
   "$dynamicRef $dynamicAnchor $anchor $id $defs definitions").split(" ");
 
 /** Keywords whose larger value is stricter, and keywords whose smaller value is stricter. */
-const LARGER: ReadonlySet<string> = new Set(
-  "minimum exclusiveMinimum minLength minItems minProperties".split(" "),
-);
-const SMALLER: ReadonlySet<string> = new Set(
-  "maximum exclusiveMaximum maxLength maxItems maxProperties".split(" "),
-);
+const LARGER = new Set("minimum exclusiveMinimum minLength minItems minProperties".split(" "));
+const SMALLER = new Set("maximum exclusiveMaximum maxLength maxItems maxProperties".split(" "));
 
 /** Keywords that only describe. The values of the outer schema take precedence. */
 const WORDS: ReadonlySet<string> = new Set(

@@ -88,13 +88,7 @@ function newReference(ref: unknown, root: JsonSchema, dialect: Dialect): unknown
   return fragment(moved);
 }
 
-const MAPS: readonly unknown[] = [
-  "properties",
-  "patternProperties",
-  "definitions",
-  "$defs",
-  "dependencies",
-];
+const MAPS: unknown[] = ["properties", "patternProperties", "definitions", "$defs", "dependencies"];
 
 /** Keywords of OpenAPI 3.0 without a counterpart, which do not restrict values. */
 const FOREIGN = ["discriminator", "xml", "externalDocs"] as const;

@@ -18,9 +18,7 @@ import {
 import type { Context } from "./report.ts";
 
 /** The keywords that stay outside when a schema is wrapped in a union. */
-const WORDS: ReadonlySet<string> = new Set(
-  "title description default examples deprecated".split(" "),
-);
+const WORDS = new Set("title description default examples deprecated".split(" "));
 
 /** Returns true if a schema accepts `null`. */
 export function acceptsNull(

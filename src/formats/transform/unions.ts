@@ -126,10 +126,7 @@ function shareAny<T>(trace: Trace, a: ReadonlySet<T>, b: ReadonlySet<T>): boolea
 }
 
 /** Keywords that move together with `properties`. */
-const BELONGS_TO_PROPERTIES: ReadonlySet<string> = new Set([
-  "additionalProperties",
-  "patternProperties",
-]);
+const BELONGS_TO_PROPERTIES = new Set(["additionalProperties", "patternProperties"]);
 
 /** Moves the siblings of an `anyOf` into its branches. With `refuses`, throws if that fails. */
 export function distributeUnions(root: JsonSchema, context: Context): JsonSchema {
