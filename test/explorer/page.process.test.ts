@@ -932,6 +932,39 @@ describe("the journal", () => {
         assertEquals([await region.count(), requested.has("/journal")], [Number(isShown), isShown]);
       }, { service: token === undefined ? open : closed }));
   }
+
+  for (const [width, scheme] of [[390, "dark"], [1920, "light"]] as const) {
+    test(`is filtered by tool, outcome and caller with the keyboard at ${width} pixels`, () =>
+      look(tryPath("files:search", { pattern: "x" }), async (page) => {
+        await signIn(page, TOKENS.owner);
+        await run(page, "succeeded");
+        await page.goto(`${closed.url}${tryPath("git:commit", { message: "m".repeat(41) })}`);
+        await run(page, "failed");
+        await tab(page, "Calls").click();
+        const region = page.getByRole("region", { name: "Journal of the service" });
+        const rows = region.locator("tbody tr");
+        const choose = async (name: string, value: string): Promise<void> => {
+          const select = page.getByRole("combobox", { name });
+          await select.focus();
+          await page.keyboard.type(value.slice(0, 3));
+          assertEquals(await select.inputValue(), value === "any" ? "" : value);
+        };
+        await rows.filter({ hasText: "git:commit" }).first().waitFor();
+        await choose("Outcome", "denied");
+        await rows.filter({ hasText: "ok" }).first().waitFor({ state: "detached" });
+        assert(await rows.count() > 0);
+        await choose("Tool", "files:search");
+        await says(page.getByRole("status"), "0 records");
+        await choose("Outcome", "any");
+        await rows.first().waitFor();
+        assertEquals(
+          new Set(await rows.locator("th").allTextContents()),
+          new Set(["files:search"]),
+        );
+        assertEquals(await axe(page), []);
+        assertEquals(await page.evaluate(() => document.documentElement.scrollWidth), width);
+      }, { service: closed, width, height: 900, scheme }));
+  }
 });
 
 describe("the token", () => {

@@ -19,12 +19,12 @@ const MIN_SIZE = 1_000;
 
 /**
  * Makes the part that shows the records of a journal, newest first: `GET /journal`. Only callers with
- * `explain` may read them, because they are about all callers, or about all callers of their tenant. The query may have `callId`,
- * `principal`, `outcome`, and `limit`: 1 to 1,000, by default 100. The response is `{ records, more }`;
- * `more` is true if older records were not read.
+ * `explain` may read them, because they are about all callers, or about all callers of their tenant.
+ * The query may have `callId`, `principal`, `tool`, `outcome`, and `limit`: 1 to 1,000, by default 100.
+ * The response is `{ records, more }`; `more` is true if older records were not read.
  */
 export function serveJournal(journal: JournalReader): HttpPart {
-  const names = ["callId", "principal", "outcome", "limit"];
+  const names = ["callId", "principal", "tool", "outcome", "limit"];
   const answer = async ({ raw, caller }: ToolRequest): Promise<Response> => {
     if (caller.explain !== true) {
       const detail = "Cannot read the journal: the caller may not see hidden tools";

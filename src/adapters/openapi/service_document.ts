@@ -421,8 +421,9 @@ const OPERATIONS: readonly Operation[] = [
     ),
   }, {
     parameters: [
-      query("callId", "The records of one call."),
-      query("principal", "The records of one caller."),
+      ...["callId", "principal", "tool"].map((name) =>
+        query(name, "The records with this value.")
+      ),
       query("outcome", 'The outcome: "ok", or the code of a failure.'),
       LIMIT,
     ],

@@ -261,9 +261,16 @@ export async function measure(): Promise<void> {
   samples.value = [...samples.value, figures].slice(-MAX_SAMPLES);
 }
 
+/** The wanted values of records; "" for any. */
+export type WantedRecords = Record<"tool" | "outcome" | "principal", string>;
+
 /** Reads the newest records of the journal, if the service has one for this caller. */
-export async function readRecords(hasJournal: boolean): Promise<readonly JournalRecord[]> {
+export async function readRecords(
+  hasJournal: boolean,
+  wanted: WantedRecords,
+): Promise<readonly JournalRecord[]> {
   if (!hasJournal) return [];
-  const { records } = await ask<{ readonly records: readonly JournalRecord[] }>("journal");
+  const query = new URLSearchParams(Object.entries(wanted).filter(([, value]) => value));
+  const { records } = await ask<{ readonly records: readonly JournalRecord[] }>(`journal?${query}`);
   return records;
 }

@@ -1,8 +1,7 @@
 /** The calls of this page, and the metrics of the service. */
 
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
-import type { JournalRecord } from "../../adapters/journal/mod.ts";
+import { useRef, useState } from "preact/hooks";
 import { sessions } from "./api.ts";
 import {
   abort,
@@ -13,24 +12,23 @@ import {
   measure,
   readRecords,
   samples,
+  type WantedRecords,
 } from "./calls.ts";
 import { CallView, Status } from "./call_view.tsx";
 import { Icon } from "./icons.tsx";
-import { Bar, Button, Head, Id, milliseconds, useLoaded, useRounds } from "./parts.tsx";
+import { Bar, Button, counted, Head, Id, milliseconds, useLoaded, useRounds } from "./parts.tsx";
 import { hrefOfCall } from "./route.ts";
 
 export function Calls(): JSX.Element {
   const ended = calls.value.filter((call) => !isOpen(call)).length;
   const measured = useLoaded(measure, [ended, useRounds()]);
   const found = useLoaded(findTasks, []);
-  const hasJournal = samples.value.at(-1)?.journal === true;
-  const recorded = useLoaded(() => readRecords(hasJournal), [ended, hasJournal]);
-  const error = measured.error ?? found.error ?? recorded.error;
+  const error = measured.error ?? found.error;
   return (
     <main id="main" tabIndex={-1} class="stack">
       <h1>Calls</h1>
       <History />
-      <Journal records={recorded.value ?? []} />
+      <Journal ended={ended} />
       <h2>Metrics of the service</h2>
       {error !== undefined && <p class="wrong">{error}</p>}
       <Metrics />
@@ -105,12 +103,46 @@ function History(): JSX.Element {
   );
 }
 
+const FILTERS = [["tool", "Tool"], ["outcome", "Outcome"], ["principal", "Caller"]] as const;
+
 /** The calls of all callers, for callers who may read the journal of the service. */
-function Journal({ records }: { readonly records: readonly JournalRecord[] }): JSX.Element | null {
-  if (records.length === 0) return null;
+function Journal({ ended }: { readonly ended: number }): JSX.Element | null {
+  const [wanted, setWanted] = useState<WantedRecords>({ tool: "", outcome: "", principal: "" });
+  /** The values that can be chosen: those of all records that were read. */
+  const known = useRef(FILTERS.map(() => new Set<string>())).current;
+  const hasJournal = samples.value.at(-1)?.journal === true;
+  const { value, error } = useLoaded(
+    () => readRecords(hasJournal, wanted),
+    [ended, hasJournal, wanted],
+  );
+  const records = value ?? [];
+  for (const record of records) {
+    for (const [index, [field]] of FILTERS.entries()) {
+      const value = record[field];
+      if (value !== undefined) known[index]?.add(value);
+    }
+  }
+  if (known.every(({ size }) => size === 0) && error === undefined) return null;
   return (
     <>
       <h2>Journal of the service</h2>
+      <p class="row">
+        {FILTERS.map(([field, label], index) => (
+          <label key={field}>
+            {label}{" "}
+            <select
+              value={wanted[field]}
+              onChange={({ currentTarget }) =>
+                setWanted({ ...wanted, [field]: currentTarget.value })}
+            >
+              <option value="">any</option>
+              {[...known[index] ?? []].sort().map((one) => <option key={one}>{one}</option>)}
+            </select>
+          </label>
+        ))}
+        <span class="about" role="status">{counted(records.length, "record")}</span>
+      </p>
+      {error !== undefined && <p class="wrong">{error}</p>}
       <div class="scroll" role="region" aria-label="Journal of the service" tabIndex={0}>
         <table>
           <Head columns={["time", "tool", "outcome", "caller", "took", "call"]} />

@@ -5,7 +5,7 @@ import { BASE, sampleRegistry } from "./support.ts";
 
 const RECORDS = [
   { sequence: 4, kind: "end" },
-  { sequence: 3, callId: "c2", principal: "bob", outcome: "denied" },
+  { sequence: 3, callId: "c2", principal: "bob", tool: "pay", outcome: "denied" },
   { sequence: 2, callId: "c1", principal: "ann", outcome: "ok" },
 ];
 
@@ -43,6 +43,7 @@ describe("GET /journal", () => {
       ["", [4, 3, 2], false],
       ["?principal=ann", [2], false],
       ["?outcome=denied&callId=c2", [3], false],
+      ["?tool=pay", [3], false],
       ["?callId=c2&principal=ann", [], false],
       ["?limit=2", [4, 3], true],
       ["?limit=3", [4, 3, 2], false],
