@@ -98,6 +98,48 @@ function writeReadme(): void {
   writeFileSync(join(app, "readme.mjs"), [...codes, version].join("\n"));
 }
 
+/** Calls the functions of the listings; those of AWS Lambda with the events of a function URL. */
+const CALLS = `
+  const { handler } = await import("./aws-lambda.ts");
+  const { default: { fetch } } = await import("./vercel.ts");
+  const host = "abc123.lambda-url.eu-central-1.on.aws";
+  const authorization = \`Bearer \${process.env.TOKEN}\`;
+  const execute = ["/tools/count_words/execute", { arguments: { text: "one two three" } }];
+  const list = { jsonrpc: "2.0", id: 1, method: "tools/list", params: {} };
+  const mcp = ["/mcp", list, { accept: "application/json, text/event-stream" }];
+  const open = [execute[0], execute[1], { authorization: "" }];
+  const read = (status, text) => {
+    const body = text.startsWith("event:") ? text.slice(text.indexOf("{")) : text;
+    const { content, result } = JSON.parse(body);
+    return [status, content ?? result?.tools[0].name];
+  };
+  const invoke = async ([path, value, headers], isBase64Encoded = false) => {
+    const text = JSON.stringify(value);
+    const answer = await handler({
+      ...{ version: "2.0", routeKey: "$default", rawPath: path, rawQueryString: "" },
+      headers: { "content-type": "application/json", host, authorization, ...headers },
+      requestContext: {
+        ...{ accountId: "anonymous", apiId: "abc123", domainName: host, domainPrefix: "abc123" },
+        ...{ requestId: "r-1", routeKey: "$default", stage: "$default", timeEpoch: 1764439200000 },
+        http: { method: "POST", path, protocol: "HTTP/1.1", sourceIp: "192.0.2.1", userAgent: "a" },
+      },
+      ...{ body: isBase64Encoded ? btoa(text) : text, isBase64Encoded },
+    });
+    const { statusCode, body } = answer;
+    return read(statusCode, answer.isBase64Encoded ? atob(body) : body);
+  };
+  const send = async ([path, value, headers]) => {
+    const response = await fetch(new Request("https://words.example.vercel.app" + path, {
+      ...{ method: "POST", body: JSON.stringify(value) },
+      headers: { "content-type": "application/json", authorization, ...headers },
+    }));
+    return read(response.status, await response.text());
+  };
+  const lambda = [await invoke(execute), await invoke(execute, true), await invoke(open), await invoke(mcp)];
+  const vercel = [await send(execute), await send(open), await send(mcp)];
+  console.log(JSON.stringify({ lambda, vercel }));
+`;
+
 describe("the npm package", () => {
   for (const runtime of [NODE24, ...OTHERS]) {
     testOn(
@@ -221,6 +263,21 @@ describe("the npm package", () => {
       run("node", ["jwt.mjs"], folder),
       'Cannot check JSON Web Tokens: run "npm install jose" first\n'.repeat(2),
     );
+  });
+
+  test("runs the programs of the pages about AWS Lambda and Vercel", () => {
+    const folder = createApp("deployed", ["hono", "typebox", "@modelcontextprotocol/server"]);
+    for (const page of ["aws-lambda", "vercel"]) {
+      const text = readFileSync(join(ROOT, `docs/deploy/${page}.md`), "utf8");
+      const [, code = ""] = /^```ts\n(.*?)^```/ms.exec(text) ?? [];
+      writeFileSync(join(folder, `${page}.ts`), code);
+    }
+    writeFileSync(join(folder, "calls.mjs"), CALLS);
+    const env = { ...process.env, TOKEN: "token-of-the-deployed-listings" };
+    assertEquals(JSON.parse(run("node", ["calls.mjs"], folder, env)), {
+      lambda: [[200, 3], [200, 3], [401, null], [200, "count_words"]],
+      vercel: [[200, 3], [401, null], [200, "count_words"]],
+    });
   });
 
   test("has the licences of the packages in the command", () => {

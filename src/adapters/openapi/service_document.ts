@@ -421,9 +421,7 @@ const OPERATIONS: readonly Operation[] = [
     ),
   }, {
     parameters: [
-      ...["callId", "principal", "tool"].map((name) =>
-        query(name, "The records with this value.")
-      ),
+      ...["callId", "principal", "tool"].map((name) => query(name, "The records with this value.")),
       query("outcome", 'The outcome: "ok", or the code of a failure.'),
       LIMIT,
     ],
