@@ -8,18 +8,8 @@ import { type Answer, escapeInvisible, isObject, type Question } from "../../too
 import { abort, answer, type PageCall } from "./calls.ts";
 import { Form } from "./form.tsx";
 import { Icon, type IconName } from "./icons.tsx";
-import {
-  Block,
-  Button,
-  Coloured,
-  Copy,
-  Head,
-  milliseconds,
-  nameOf,
-  Segments,
-  Tree,
-} from "./parts.tsx";
-import { imagesIn, membersOf, type Table, tableOf, textOf } from "./json_views.ts";
+import { Block, Button, Coloured, Copy, Head, milliseconds, Segments, Tree } from "./parts.tsx";
+import { imagesIn, membersOf, nameOf, type Table, tableOf, textOf } from "./json_views.ts";
 import { ProgramCalls, RUN_CODE } from "./program_view.tsx";
 import { hrefOf } from "./route.ts";
 

@@ -1,6 +1,6 @@
 /** JSON for display: lines with JSON Pointers, tokens for highlighting, tables, images, text. */
 
-import { isObject, pointerStep } from "../../tool/mod.ts";
+import { escapeInvisible, isObject, pointerStep } from "../../tool/mod.ts";
 
 interface JsonLine {
   readonly text: string;
@@ -12,6 +12,9 @@ interface JsonLine {
 export function membersOf(value: unknown): readonly (readonly [name: string, value: unknown])[] {
   return typeof value === "object" && value !== null ? Object.entries(value) : [];
 }
+
+/** Returns the visible name of a member. */
+export const nameOf = (name: string): string => escapeInvisible(name) || '""';
 
 /** Writes a value as `JSON.stringify(value, null, 2)` does, line by line. */
 export function jsonLines(value: unknown): readonly JsonLine[] {

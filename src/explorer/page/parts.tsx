@@ -5,7 +5,7 @@ import { type Inputs, useEffect, useLayoutEffect, useRef, useState } from "preac
 import { escapeInvisible, RISK_LEVELS, type RiskLevel } from "../../tool/mod.ts";
 import { messageOf } from "./api.ts";
 import { Icon } from "./icons.tsx";
-import { jsonLines, membersOf, wordsOf } from "./json_views.ts";
+import { jsonLines, membersOf, nameOf, wordsOf } from "./json_views.ts";
 
 type Element = JSX.Element;
 
@@ -169,9 +169,6 @@ export function MarkedJson({ value, marks, label }: {
 }
 
 const MEMBERS = 100;
-
-/** Returns the name of a member as a text that is visible and different for each name. */
-export const nameOf = (name: string): string => escapeInvisible(name) || '""';
 
 /** A value as a tree. Branches are rendered when they are opened. */
 export function Tree({ value, name, depth = 0 }: {
