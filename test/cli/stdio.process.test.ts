@@ -1,5 +1,8 @@
 import { assertEquals } from "@std/assert";
 import { describe, it } from "bun:test";
+import { PassThrough } from "node:stream";
+import { serveStdio } from "../../src/cli/serve/stdio.ts";
+import { buildToolset } from "../../src/select/mod.ts";
 import { folder, plue } from "./support.ts";
 
 const files = folder();
@@ -46,5 +49,14 @@ describe("plue serve --stdio", () => {
   it("answers a call of an unknown tool with a name of 800,000 bytes", async () => {
     const errors = await errorsOf([{ method: "tools/call", name: "é".repeat(400_000) }]);
     assertEquals(errors, { 0: -32_602 });
+  });
+
+  it("ends if it was interrupted during the start, while its input stays open", async () => {
+    const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
+    const io = { env: {}, stdin, stdout, stderr, signal: AbortSignal.abort(), interrupt() {} };
+    const fetch = () => Promise.resolve(new Response());
+    const ended = serveStdio({ fetch }, () => buildToolset([]), io);
+    const later = new Promise((resolve) => setTimeout(resolve, 0, "it waits"));
+    assertEquals(await Promise.race([ended, later]), 0);
   });
 });

@@ -78,6 +78,8 @@ export class Gateway implements AsyncDisposable {
   #services: Services = new Map();
   #file: PlueFile | undefined;
   #sources: ReadonlyMap<string, Source> = new Map();
+  /** The sources of the file, and those that are being opened for a next file, or closed. */
+  readonly #unclosed = new Set<Source>();
   /** Ends the streams of changes of replaced services, so that clients open them again. */
   #following = new AbortController();
 
@@ -154,8 +156,9 @@ export class Gateway implements AsyncDisposable {
       }
     } catch (error) {
       const known = new Set(this.#sources.values());
-      const unused = [...next.values()].filter(([source]) => !known.has(source));
-      await Promise.all(unused.map(([source]) => source[Symbol.asyncDispose]()));
+      await this.#close(
+        [...next.values()].map(([source]) => source).filter((one) => !known.has(one)),
+      );
       throw error;
     }
     this.#replace(file, services, next);
@@ -180,12 +183,18 @@ export class Gateway implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#following.abort();
-    const sources = [...this.#sources.values()];
     for (const { registry, stop } of this.#scopes.values()) {
       registry.setSources([]);
       stop.abort();
     }
-    await Promise.all(sources.map((source) => source[Symbol.asyncDispose]()));
+    await this.#close([...this.#unclosed]);
+  }
+
+  async #close(sources: readonly Source[]): Promise<void> {
+    await Promise.all(sources.map(async (source) => {
+      await source[Symbol.asyncDispose]();
+      this.#unclosed.delete(source);
+    }));
   }
 
   /** Replaces everything in one turn, so that no request sees a part of the change. */
@@ -210,7 +219,7 @@ export class Gateway implements AsyncDisposable {
       this.#scopes.delete(tenant);
     }
     // Not awaited, because the calls of a removed source may run for long.
-    for (const source of removed) void source[Symbol.asyncDispose]();
+    void this.#close(removed);
     if (!isNew) return;
     this.#following.abort();
     this.#following = new AbortController();
@@ -323,13 +332,13 @@ export class Gateway implements AsyncDisposable {
       const others = (): Iterator<Tool> =>
         (this.#scopes.get(tenant)?.registry.tools ?? [])
           .filter((tool) => tool.namespace !== namespace).values();
-      const open = (): Source =>
-        new Source(named, {
-          ...{ io: terminal.io, folder: file.folder, log: (text) => terminal.warn(text) },
-          pins: this.#pinsOf(file, named),
-          beside: { [Symbol.iterator]: others },
-        });
-      next.set(key, [this.#sources.get(key) ?? open(), named]);
+      const source = this.#sources.get(key) ?? new Source(named, {
+        ...{ io: terminal.io, folder: file.folder, log: (text) => terminal.warn(text) },
+        pins: this.#pinsOf(file, named),
+        beside: { [Symbol.iterator]: others },
+      });
+      this.#unclosed.add(source);
+      next.set(key, [source, named]);
     }
     return next;
   }

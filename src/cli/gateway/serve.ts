@@ -69,6 +69,7 @@ export async function serveFile(
   const reload = async (): Promise<void> => {
     try {
       const next = await readPlueFile(path, io.env);
+      if (io.signal.aborted) return;
       await gateway.apply(next, settingsOf(next, flags, io.env));
       terminal.note(`Applied ${path}: ${summary(gateway)}`);
     } catch (error) {

@@ -8,6 +8,7 @@ import type { HeldTool, ImportPins, PinnedImport } from "../../formats/mod.ts";
 import type { SourceStatus } from "../../explorer/page/api.ts";
 import type { Registry } from "../../registry/mod.ts";
 import {
+  abortable,
   defined,
   describeThrown,
   fail,
@@ -67,6 +68,7 @@ export class Source implements AsyncDisposable {
   #since = systemClock.timestamp();
   #hasFailed = false;
   #isClosed = false;
+  #closed: Promise<void> | undefined;
   #calls = 0;
   #onIdle: (() => void) | undefined;
   #stopRetry = (): void => {};
@@ -167,7 +169,11 @@ export class Source implements AsyncDisposable {
   }
 
   /** Waits for the running calls, and closes the connection. */
-  async [Symbol.asyncDispose](): Promise<void> {
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#closed ??= this.#close();
+  }
+
+  async #close(): Promise<void> {
     this.#isClosed = true;
     this.#stopRetry();
     this.#listeners.clear();
@@ -237,7 +243,8 @@ export class Source implements AsyncDisposable {
       },
     });
     // A server that does not answer must not stop the other sources.
-    if (await within(systemClock, FIRST_ATTEMPT_MS, attempted) === TIME_OVER) {
+    const over = abortable(attempted, this.#context.io.signal).catch(noop);
+    if (await within(systemClock, FIRST_ATTEMPT_MS, over) === TIME_OVER) {
       this.#setReason(`it has not answered within ${FIRST_ATTEMPT_MS / 1_000} s`);
     }
   }

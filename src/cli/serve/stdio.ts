@@ -33,6 +33,7 @@ export async function serveStdio(
   served: () => Toolset,
   io: CommandIo,
 ): Promise<number> {
+  if (io.signal.aborted) return EXIT.ok;
   const schemaOf = (name: string): JsonSchema | undefined => {
     const toolset = served();
     return toolset.get(exportTools(toolset, "mcp").names.idOf(name) ?? "")?.parameters;

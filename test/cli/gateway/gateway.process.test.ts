@@ -1,6 +1,10 @@
 import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
 import { sign } from "hono/jwt";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import process from "node:process";
+import { attemptOr } from "../../../src/tool/mod.ts";
 import { folder, plue, type Service, service, serving } from "../support.ts";
 import { bearer, gatewayIn } from "./serving.ts";
 
@@ -135,6 +139,44 @@ describe("plue serve -c", () => {
     assertEquals(await served.tools(), []);
     finished.resolve("held");
     assertEquals(await call, "held");
+  });
+
+  it("ends the programs of removed sources and of a file that is not applied yet", async () => {
+    const program = await files.write(
+      "stubborn.mjs",
+      `import { appendFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+appendFileSync("pids", process.pid + "\\n");
+setInterval(() => {}, 60_000);
+const answers = {
+  initialize: { protocolVersion: "2025-11-25", capabilities: { tools: {} }, serverInfo: { name: "s", version: "1" } },
+  "tools/list": { tools: [] },
+};
+createInterface({ input: process.stdin }).on("line", (line) => {
+  const { id, method } = JSON.parse(line);
+  const answer = { jsonrpc: "2.0", id, result: answers[method], ...!answers[method] && { error: { code: -32601, message: "No" } } };
+  if (id !== undefined && process.argv[2] !== "silent") console.log(JSON.stringify(answer));
+});`,
+    );
+    const source = (name: string, mode = "") => ({
+      sources: { [name]: { command: "node", args: [program, mode] } },
+    });
+    const pids = async () =>
+      (await readFile(join(files.path, "pids"), "utf8")).trim().split("\n").map(Number);
+    const served = await gateway("programs.json", source("removed"));
+    const before = await pids();
+    await files.write("programs.json", JSON.stringify({ sources: {} }));
+    await served.printed(/Applied/);
+    await files.write("programs.json", JSON.stringify(source("late", "silent")));
+    while ((await pids()).length === before.length) {
+      await new Promise((next) => setTimeout(next, 5));
+    }
+    await served[Symbol.asyncDispose]();
+    // Ends the programs that are left, which would hold the output of the test.
+    const left = (await pids()).filter((pid) =>
+      attemptOr(false, () => process.kill(pid, "SIGKILL"))
+    );
+    assertEquals(left, []);
   });
 
   it("aborts a call that began before a change of the file, over HTTP and MCP", async () => {
