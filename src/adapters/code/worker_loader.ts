@@ -97,9 +97,7 @@ export function workerLoader(loader: WorkerLoaderBinding): Executor {
   if (!isFunction(loader?.load)) {
     fail("run programs in Workers", "pass the binding of worker_loaders, such as env.LOADER");
   }
-  return {
-    run: async (program) => await new ProgramRun(program, workerOf(loader, program)).run(),
-  };
+  return { run: async (program) => await new ProgramRun(program, workerOf(loader, program)).run() };
 }
 
 function workerOf(loader: WorkerLoaderBinding, program: Program): Sandbox {

@@ -125,10 +125,7 @@ export class CallApprovals {
     const { settings } = this.#dispatcher;
     const preview = this.#dispatcher.withLayers(previewLayers(settings.layers));
     // No result is stored for the key of a call that does not run.
-    const result = await preview.dispatch(call, {
-      ...this.#context,
-      idempotencyKey: undefined,
-    });
+    const result = await preview.dispatch(call, { ...this.#context, idempotencyKey: undefined });
     const needed = result.ok ? result.content : undefined;
     if (typeof needed !== "string") return undefined;
     const id = await this.#idOf(call.callId, needed);

@@ -128,11 +128,7 @@ export function serveFormats(
     },
     routes: (server, show) => [
       { method: "POST", path: "/dispatch/:target", answer: dispatchTurn(formats, show) },
-      {
-        method: "GET",
-        path: "/openapi.json",
-        answer: showOpenApi(server, formats, openapi),
-      },
+      { method: "GET", path: "/openapi.json", answer: showOpenApi(server, formats, openapi) },
     ],
   };
 }

@@ -152,9 +152,7 @@ export async function serveTools(
   );
   const dispatcherOptions: ToolDispatcherOptions = {
     tickets: storedTickets(
-      await natsCallStore(connection, {
-        ...{ secret: options.secret, ...(keys && { keys }) },
-      }),
+      await natsCallStore(connection, { ...{ secret: options.secret, ...(keys && { keys }) } }),
     ),
     timeoutMs: LONGEST_CALL_MS,
     maxArgumentBytes: MAX_BYTES,

@@ -11,10 +11,7 @@ export interface PinStore {
 /** Stores pins in memory. */
 export function memoryStore(): PinStore {
   let kept: string | undefined;
-  return {
-    load: () => Promise.resolve(kept),
-    save: (text) => Promise.resolve(void (kept = text)),
-  };
+  return { load: () => Promise.resolve(kept), save: (text) => Promise.resolve(void (kept = text)) };
 }
 
 /** Stores pins in a JSON file, on Node, Bun and Deno. The folder of the file must exist. */

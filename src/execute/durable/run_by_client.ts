@@ -20,10 +20,7 @@ export interface RunByClientOptions {
   readonly message?: string;
 }
 
-const CHECKS = {
-  returns: createCheck<JsonSchema>("a JSON Schema", isObject),
-  message: checkText,
-};
+const CHECKS = { returns: createCheck<JsonSchema>("a JSON Schema", isObject), message: checkText };
 
 /**
  * Returns the `execute` of a tool that the caller runs, for example in a browser or on a device.

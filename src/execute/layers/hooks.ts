@@ -45,10 +45,7 @@ export function hooks(given: ToolHooks | readonly ToolHooks[] = []): HookLayers 
       stage,
       for: () => (call, next) => run(hook, call, next),
     }));
-  return {
-    before: layers("before", "input", runBefore),
-    after: layers("after", "call", runAfter),
-  };
+  return { before: layers("before", "input", runBefore), after: layers("after", "call", runAfter) };
 }
 
 async function runBefore(hook: ToolHooks, call: Call, next: Next): Promise<ToolResult> {

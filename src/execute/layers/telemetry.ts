@@ -16,9 +16,7 @@ export function telemetry(port: CallTelemetry): Layer {
     name: "telemetry",
     stage: "call",
     for: () => (call, next) => runInSpan(port, spans, call, next),
-    observe: () => ({
-      ended: (call, result) => guard(call, () => spans.get(call)?.end(result)),
-    }),
+    observe: () => ({ ended: (call, result) => guard(call, () => spans.get(call)?.end(result)) }),
   };
 }
 

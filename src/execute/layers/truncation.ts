@@ -29,12 +29,7 @@ export function truncation(outputOverflow: OutputOverflow = "fail"): readonly La
     name: "truncation",
     stage: "run",
     for: (tool) => (tool.outputOverflow ?? otherwise) === "truncate" ? cut : undefined,
-  }, {
-    name: "truncation",
-    stage: "run",
-    when: "outputOverflow",
-    for: () => cut,
-  }];
+  }, { name: "truncation", stage: "run", when: "outputOverflow", for: () => cut }];
 }
 
 function cutResult(call: Call, result: ToolResult): ToolResult {
