@@ -4,10 +4,11 @@ import { isSuspended } from "@plue/tools";
 import { memoryCallStore } from "@plue/tools/calls";
 import { oauthCallback } from "@plue/tools/credentials";
 import { createToolHandler } from "@plue/tools/hono";
-import { assert, assertEquals, assertFalse, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertFalse, assertStringIncludes, assertThrows } from "@std/assert";
 import { afterAll, describe, it } from "bun:test";
 import { digestOf, encodeJson } from "../../src/execute/durable/mod.ts";
 import { createSealer } from "../../src/adapters/http/sealing.ts";
+import { serve } from "../runtime/serve.ts";
 import { type OAuthServer, startOAuthServer } from "./server.ts";
 import { contentOf, KEY, pressedOn, sourceFor, urlIn, type World, worldOf } from "./world.ts";
 
@@ -205,6 +206,40 @@ describe("oauthCallback()", () => {
       url.searchParams.set("state", state);
       assertEquals((await callback(new Request(url))).status, 400, state);
     }
+  });
+
+  it("sends a code only to the server that has issued it", async () => {
+    let sent = 0;
+    const served = await serve(() => Response.json({ sent: ++sent }, { status: 400 }));
+    const { url } = served;
+    const sourceWith = (issuer?: string) => {
+      const own = { authorizationEndpoint: `${url}/auth`, clientId: "plue", issuer };
+      const hub = { ...own, tokenEndpoint: `${url}/token` };
+      return sourceFor(server, { providers: { hub, other: { ...hub, tokenEndpoint: url } } });
+    };
+    assertThrows(() => sourceWith(), TypeError, "must set issuer");
+    const source = sourceWith(url);
+    const callback = oauthCallback(source, { authorize: () => ({ principal: "ann" }) });
+    for (const [iss, status] of [["", 502], [`&iss=${server.url}`, 502], [`&iss=${url}`, 502]]) {
+      const { signal } = new AbortController();
+      const request = { principal: "ann", tenant: undefined, scopes: [], signal, context: {} };
+      const needed = await source.get("hub", { ...request, services: {} });
+      const state = new URL((needed as { url: string }).url).searchParams.get("state");
+      const page = await callback(new Request(`${server.redirectUri}?code=c&state=${state}${iss}`));
+      assertEquals([page.status, sent], [status, iss === `&iss=${url}` ? 1 : 0]);
+    }
+    await served.stop();
+  });
+
+  it("keeps the tokens and the links of a server from another one with its name", async () => {
+    const { world: { store }, link } = await linkFor();
+    await using away = await startOAuthServer();
+    const successor = worldOf(away, { store });
+    const callback = oauthCallback(successor.source, { authorize: () => ({ principal: "ann" }) });
+    assertEquals((await callback(new Request(link))).status, 400);
+    await worldOf(server, { store }).permit("ann");
+    assertEquals(await successor.call("ann"), "input_required");
+    assertEquals([away.api.length, away.grants.size], [0, 0]);
   });
 
   it("does not use a link up for a request that is not GET", async () => {

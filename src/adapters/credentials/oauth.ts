@@ -10,6 +10,7 @@ import {
 } from "../../execute/durable/mod.ts";
 import { CallFailure } from "../../execute/mod.ts";
 import * as check from "../../tool/mod.ts";
+import { fail } from "../../tool/mod.ts";
 import { tenantPrefix } from "../http/identity.ts";
 import { createSealer, type Sealer } from "../http/sealing.ts";
 import {
@@ -26,7 +27,11 @@ import { TokenStore } from "./token_store.ts";
 
 /** Options for {@linkcode oauthCredentials}. */
 export interface OAuthCredentialsOptions {
-  /** The authorization servers, by the names of the credentials in tools. */
+  /**
+   * The authorization servers, by the names of the credentials in tools. Several servers need the
+   * option `issuer`, or else a source with a `redirectUri` of its own each. A server could otherwise
+   * receive the codes of another one.
+   */
   readonly providers: { readonly [name: string]: OAuthProvider };
   /** The public URL of the route of `oauthCallback`, as it is registered at the servers. */
   readonly redirectUri: string;
@@ -70,6 +75,7 @@ interface Owner {
 export interface AuthorizationState extends Owner {
   readonly id: string;
   readonly name: string;
+  readonly server: string;
   readonly scopes: readonly string[];
   readonly verifier: string;
   readonly expiresAt: number;
@@ -128,7 +134,12 @@ export class OAuthSource implements OAuthCredentials {
     this.callbackPath = new URL(redirectUri).pathname;
     this.#options = options;
     this.#clients = createClients(ACTION, providers);
-    for (const [name, { authorizationEndpoint }] of Object.entries(providers)) {
+    const all = Object.entries(providers);
+    const servers = new Set(all.map(([, { tokenEndpoint }]) => tokenEndpoint));
+    if (servers.size > 1 && all.some(([, { issuer }]) => !issuer)) {
+      fail(ACTION, "servers that share a redirectUri must set issuer");
+    }
+    for (const [name, { authorizationEndpoint }] of all) {
       checkUrl(ACTION, authorizationEndpoint, `authorizationEndpoint of "${name}"`);
     }
     this.#sealer = createSealer(ACTION, keys);
@@ -144,7 +155,9 @@ export class OAuthSource implements OAuthCredentials {
     const key = `credential.${await ownerOf(request)}.${name}`;
     for (;;) {
       request.signal.throwIfAborted();
-      const { tokens, record } = await this.#store.read(key);
+      const { tokens: stored, record } = await this.#store.read(key);
+      // The tokens of a server that had this name before must not be sent to its successor.
+      const tokens = stored?.server === client.options.tokenEndpoint ? stored : undefined;
       const isEnough = request.scopes.every((scope) => tokens?.requested.includes(scope));
       const isOver = tokens === undefined || (isStale(tokens) && tokens.refresh === undefined);
       if (isOver || !isEnough) {
@@ -188,11 +201,11 @@ export class OAuthSource implements OAuthCredentials {
     state: AuthorizationState,
     params: URLSearchParams,
   ): Promise<"stored" | "used" | "invalid" | "refused"> {
-    const { id, name, scopes: requested, verifier, expiresAt } = state;
+    const { id, name, server, scopes: requested, verifier, expiresAt } = state;
     const owner = await ownerOf(state);
     const key = `credential.${owner}.${name}`;
     const client = this.#clients.get(name);
-    if (client === undefined) return "invalid";
+    if (client?.options.tokenEndpoint !== server) return "invalid";
     // Read first, because a failed read after the exchange would lose the tokens.
     const before = await this.#store.read(key);
     // Before the exchange, so that of two callbacks at once, one exchanges the code.
@@ -202,7 +215,7 @@ export class OAuthSource implements OAuthCredentials {
       given = await unlessRefused(client.exchangeCode(params, this.#options.redirectUri, verifier));
     } finally {
       // Also after an error: the link is used up, so a call must not wait for it any longer.
-      await this.#store.end(key, id, given && { ...given, requested }, before);
+      await this.#store.end(key, id, given && { ...given, requested, server }, before);
     }
     return given === undefined ? "refused" : "stored";
   }
@@ -213,8 +226,9 @@ export class OAuthSource implements OAuthCredentials {
     scopes: readonly string[],
   ): Promise<string> {
     const verifier = newId() + newId();
+    const { name, options: { tokenEndpoint: server } } = client;
     const authorization: AuthorizationState = {
-      ...{ id: newId(), name: client.name, scopes, verifier, principal, tenant },
+      ...{ id: newId(), name, server, scopes, verifier, principal, tenant },
       expiresAt: Date.now() + STATE_MS,
     };
     const state = await this.#sealer.seal(encodeJson({ authorization }));

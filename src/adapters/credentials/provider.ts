@@ -11,7 +11,7 @@ export interface OAuthProvider {
   /** The URL for browsers. Not needed to exchange tokens. */
   readonly authorizationEndpoint?: string | undefined;
   readonly tokenEndpoint: string;
-  /** The issuer that a callback names (RFC 9207). @default {the origin of tokenEndpoint} */
+  /** The issuer that each callback names (RFC 9207). @default {the origin of tokenEndpoint} */
   readonly issuer?: string | undefined;
   readonly clientId: string;
   /** By default, the client is public. */
@@ -113,6 +113,7 @@ export class ProviderClient {
     this.options = options;
     this.server = {
       issuer: options.issuer ?? new URL(tokenEndpoint).origin,
+      authorization_response_iss_parameter_supported: !!options.issuer,
       token_endpoint: tokenEndpoint,
       ...(authorizationEndpoint && { authorization_endpoint: authorizationEndpoint }),
     };

@@ -110,7 +110,7 @@ export function checkAnswer(action: string, answer: CredentialAnswer): Credentia
   const { token, url }: Partial<GivenCredential & NeededAuthorization> = Object(answer);
   return answer === undefined || fitsHeader(token) !== isWord(url)
     ? answer
-    : fail(action, "its source must return a token for a header, a URL, or undefined");
+    : fail(action, "its source must return a token, a URL or undefined");
 }
 
 /** Returns the tenant in a host's context as a text, so that 7 and "7" are one tenant. */

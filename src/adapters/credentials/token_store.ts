@@ -9,6 +9,8 @@ import { isStale, type Tokens, unlessRefused } from "./provider.ts";
 export interface StoredTokens extends Tokens {
   /** The scopes that were requested. The server may name the granted ones differently. */
   readonly requested: readonly string[];
+  /** The token endpoint of the server. */
+  readonly server?: string | undefined;
 }
 
 interface TokenRecord {
@@ -102,8 +104,9 @@ export class TokenStore {
       if (tokens?.refresh === undefined || !isStale(tokens)) return;
       const given = await unlessRefused(send(tokens.refresh));
       const { refresh = tokens.refresh, scopes = tokens.scopes } = given ?? {};
+      const { requested, server } = tokens;
       const fresh = given &&
-        await this.#seal(key, { ...given, refresh, scopes, requested: tokens.requested });
+        await this.#seal(key, { ...given, refresh, scopes, requested, server });
       const expiresAt = Date.now() + TTL_MS;
       // Without another read, because a failed read would lose the new tokens.
       await this.#change(key, (record) =>
