@@ -1,7 +1,9 @@
 import { assertEquals, assertGreater, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
-import { existsSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import process from "node:process";
 import { RISK_LEVELS, ToolRegistry } from "@plue/tools";
 import { explorer } from "@plue/tools/explorer";
 import * as formats from "@plue/tools/formats";
@@ -69,6 +71,21 @@ describe("the guides", () => {
       "docs/recipes/openapi-agent.md",
       "docs/workers.md",
     ]);
+  });
+});
+
+describe("the unit of systemd", () => {
+  const verifies = maybe(Bun.which("systemd-analyze") !== null, "systemd-analyze is not here");
+  verifies("is accepted by systemd-analyze verify", () => {
+    const [, unit = ""] = /^```ini\n(.*?)^```/ms.exec(textOf("docs/deploy/systemd.md")) ?? [];
+    const folder = mkdtempSync(join(tmpdir(), "plue-unit-"));
+    const path = join(folder, "plue.service");
+    writeFileSync(path, unit.replace("/usr/bin/node", process.execPath));
+    const { stderr, exitCode } = Bun.spawnSync(["systemd-analyze", "verify", path]);
+    rmSync(folder, { recursive: true });
+    // Unknown settings are only warnings. Other units of the machine may have warnings, too.
+    const warnings = stderr.toString().split("\n").filter((line) => line.includes("plue.service"));
+    assertEquals([exitCode, warnings], [0, []]);
   });
 });
 

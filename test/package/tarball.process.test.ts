@@ -222,6 +222,18 @@ describe("the npm package", () => {
     assertMatch(readFileSync(join(home, "dist/LICENSES.txt"), "utf8"), /^typebox .*\(MIT\)$/m);
   });
 
+  test("can be bundled without the package of the MCP client", () => {
+    // Bundlers leave an import of a missing package in place only if `catch` handles its failure.
+    const required = /import\([`"']@modelcontextprotocol\/client[^)]*\)(?!\.catch\()/;
+    const files = readdirSync(join(home, "dist"), { recursive: true, encoding: "utf8" })
+      .filter((file) => file.endsWith(".js"));
+    assertGreater(files.length, 10);
+    const wrong = files.filter((file) =>
+      required.test(readFileSync(join(home, "dist", file), "utf8"))
+    );
+    assertEquals(wrong, []);
+  });
+
   test("has a text for models with all guides", () => {
     const text = readFileSync(join(home, "dist/llms.txt"), "utf8");
     assertMatch(text, /^# plue .*\n\n> One tool registry for AI agents/);

@@ -9,6 +9,7 @@ import {
   type RiskLevel,
   type Tool,
 } from "../../tool/mod.ts";
+import { loadClient } from "./client_library.ts";
 import { callServer, McpConnection } from "./connection.ts";
 
 /**
@@ -49,7 +50,7 @@ export async function fromMcpServer(
   const action = "read the tools of the MCP server";
   rejectUnknownFields(action, options, ["namespace", "risk"]);
   if (!isFunction(Object(server).connect)) fail(action, "it must be an McpServer of the SDK");
-  const { Client, InMemoryTransport } = await import("@modelcontextprotocol/client");
+  const { Client, InMemoryTransport } = await loadClient();
   const [near, far] = InMemoryTransport.createLinkedPair();
   const client = new Client({ name: "plue", version: "0.1.0" });
   await server.connect(far as never);
