@@ -35,13 +35,11 @@ const jobs = planRuns({ ...options, match }).map((run) => {
   return { ...run, run: () => runSuite(run, coverageDir), repeat };
 });
 if (wanted("doc", "deno")) {
-  const env = { TMPDIR: folder };
-  const run = () => runSuite({ runtime: "deno", files: [docExamples()], env });
+  const run = () => runSuite({ runtime: "deno", files: [docExamples()], env: { TMPDIR: folder } });
   jobs.push({ suite: "doc", runtime: "deno", run });
 }
 for (const check of CHECKS.filter(({ name }) => wanted(name, "host"))) {
-  const { name: suite, packages } = check;
-  jobs.push({ suite, runtime: "host", packages, run: () => runCheck(check) });
+  jobs.push({ ...check, suite: check.name, runtime: "host", run: () => runCheck(check) });
 }
 if (jobs.length === 0) {
   console.error("Cannot test: no suite, runtime and file are left by these options");
@@ -168,8 +166,7 @@ const cell = (suite, runtime) => {
 const suites = [...new Set([...jobs, ...results].map(({ suite }) => suite))];
 const rows = suites.map((suite) => [suite, ...columns.map((column) => cell(suite, column))]);
 console.log(`\n${table(["passed", ...columns], rows)}`);
-for (const name of NAMES) {
-  const { version, missing } = runtimes.get(name);
+for (const [name, { version, missing }] of runtimes) {
   console.log(`${name}: ${version ?? `skipped, ${missing}`}`);
 }
 
