@@ -13,11 +13,7 @@ import {
   VERSION,
 } from "./terminal.ts";
 
-/**
- * Runs the command.
- *
- * @param words The command line, without the program's name.
- */
+/** Runs the command. @param words The command line, without the program's name. */
 export async function runCommand(words: readonly string[], io: CommandIo): Promise<number> {
   let exitCode: number = EXIT.ok;
   const program = createProgram(io, (code) => void (exitCode = code ?? EXIT.ok));

@@ -101,11 +101,7 @@ export interface ToolDispatcherOptions extends DispatcherOptions {
    * `@plue/tools/calls`. Without this option, only callers with `onQuestion` can answer.
    */
   readonly tickets?: CallTickets;
-  /**
-   * The time limit of the approver, and of an answer to a question, in milliseconds.
-   *
-   * @default {600_000}
-   */
+  /** The time limit of the approver and of answers, in milliseconds. @default {600_000} */
   readonly approvalTimeoutMs?: number;
   /**
    * The handling of a text result that is larger than `maxOutputBytes`. Other results of this size
@@ -118,11 +114,7 @@ export interface ToolDispatcherOptions extends DispatcherOptions {
   readonly limits?: ConcurrencyLimits;
   /** Limits of the results that are stored for idempotency keys. */
   readonly idempotency?: IdempotencyOptions;
-  /**
-   * The maximum number of calls of one `dispatchAll`. Further calls fail with `overloaded`.
-   *
-   * @default {128}
-   */
+  /** The maximum of calls of one `dispatchAll`. Further calls fail (`overloaded`). @default {128} */
   readonly maxCallsPerBatch?: number;
   /**
    * The maximum number of unread events of a streamed call. At this number, a generator waits, and

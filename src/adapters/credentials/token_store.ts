@@ -120,11 +120,7 @@ export class TokenStore {
   }
 
   /** Resolves when an authorization has ended after the one with this id. Calls share their reads. */
-  async arrived(
-    key: string,
-    authorization = "",
-    signal: AbortSignal,
-  ): Promise<void> {
+  async arrived(key: string, authorization = "", signal: AbortSignal): Promise<void> {
     const readLater = async (): Promise<string> => {
       await pause(POLL_MS);
       this.#reads.delete(key);

@@ -38,11 +38,7 @@ const JSON_INIT: ResponseInit = Object.freeze({
   headers: IS_DENO ? JSON_TYPE : IS_BUN ? new Headers(JSON_HEADERS) : JSON_HEADERS,
 });
 
-/**
- * A response in JSON that must not be cached.
- *
- * @param text The value as JSON, for callers that have it.
- */
+/** A JSON response that must not be cached. @param text The value as JSON, if it is known. */
 export function json(
   value: unknown,
   status?: number,

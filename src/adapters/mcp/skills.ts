@@ -39,11 +39,7 @@ import {
 export interface SkillCatalogOptions {
   /** The first part of the URIs: with `acme`, `skill://acme/refunds/SKILL.md`. */
   readonly prefix?: string;
-  /**
-   * The names in `allowed-tools` that mean tools of the clients, such as `Bash` and `Read`.
-   *
-   * @default {[]}
-   */
+  /** Names in `allowed-tools` that are tools of the clients, such as `Bash`. @default {[]} */
   readonly hostTools?: readonly string[];
   /** Receives problems of files, and skills with an unknown tool. By default, `console.warn`. */
   onWarning?(warning: SkillWarning): void;

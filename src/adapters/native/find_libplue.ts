@@ -16,11 +16,7 @@ export interface FindLibplueOptions {
    * @default This machine's.
    */
   readonly target?: string | undefined;
-  /**
-   * The path or URL of a file. The package is resolved as if this file imported it.
-   *
-   * @default This module.
-   */
+  /** The path or URL of the file from which the package is resolved. @default This module. */
   readonly from?: string | URL | undefined;
 }
 

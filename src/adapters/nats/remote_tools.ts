@@ -25,11 +25,7 @@ import { CallLine, type RemoteSettings, Sync } from "./sync.ts";
 export interface RemoteToolsOptions extends NatsOptions {
   /** The registry that receives the tools and their changes. */
   readonly registry: Registry;
-  /**
-   * The prefix of reply subjects, for a user who may subscribe only to this prefix.
-   *
-   * @default {"_INBOX"}
-   */
+  /** The prefix of reply subjects, for users who may subscribe to no other. @default {"_INBOX"} */
   readonly inboxPrefix?: string;
   /**
    * The maximum size of the waiting tasks of each `principal`, in bytes; a task counts at least 1,024.

@@ -43,11 +43,7 @@ export interface CallLimit {
 
 /** Options for {@linkcode limitCalls}. */
 export interface CallLimitOptions {
-  /**
-   * The length of a window, after which its count begins at 0, in milliseconds.
-   *
-   * @default {3_600_000}
-   */
+  /** The milliseconds of a window, after which its count begins at 0. @default {3_600_000} */
   readonly windowMs?: number | undefined;
   /**
    * Stores the counts. If several processes count together, use `storedRateLimits(store)` of

@@ -208,9 +208,7 @@ export class Gateway implements AsyncDisposable {
     this.#sources = sources;
     for (const [tenant, scope] of this.#scopes) {
       const named = sourcesOf(file, tenant);
-      scope.registry.setSources(
-        named.map((one) => sources.get(sourceKey(file, one)) as Source),
-      );
+      scope.registry.setSources(named.map((one) => sources.get(sourceKey(file, one)) as Source));
       if (services.has(tenant)) {
         this.#recover(scope);
         continue;

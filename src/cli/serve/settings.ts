@@ -170,11 +170,7 @@ interface DenoServe {
   ): { readonly addr: { readonly port: number }; readonly finished: Promise<void> };
 }
 
-/**
- * Listens.
- *
- * @throws {CommandError} If the operating system rejects it. The message describes the remedy.
- */
+/** Listens. @throws {CommandError} If the system rejects it. The message has the remedy. */
 export async function listen(
   fetch: FetchHandler,
   { host: hostname, port }: { readonly host: string; readonly port: number },

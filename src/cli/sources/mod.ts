@@ -298,11 +298,7 @@ function rejectImporting(what: string, options: SourceOptions): void {
   }
 }
 
-/**
- * Returns the pins of a source.
- *
- * @param key The name of the source in the file of pins.
- */
+/** Returns the pins of a source. @param key The name of the source in the file of pins. */
 function pinsOf(key: string, { options: { pins }, pinKeys }: Loading): ImportPins | undefined {
   if (pins !== undefined && pinKeys.has(key)) {
     const why = `two sources have the namespace "${key}"`;

@@ -57,11 +57,7 @@ interface RequestOptions {
   readonly signal?: AbortSignal;
 }
 
-/**
- * Sends a request.
- *
- * @param path The path below the service, without a slash at its start.
- */
+/** Sends a request. @param path The path below the service, without a slash at its start. */
 export async function send(path: string, options: RequestOptions = {}): Promise<Response> {
   const { method = "GET", body, accept, isTask = false, signal = null } = options;
   if (isRefused.peek()) throw new ApiError(401, { detail: "The service requires a token" });
