@@ -38,6 +38,8 @@ export function withoutSecrets(value: unknown, secrets: readonly string[]): unkn
 
 /** Returns a text as it can be within a URL and within JSON. */
 function formsOf(text: string): readonly string[] {
+  // Most tokens have one form, and the others take time.
+  if (/^[\w.-]+$/.test(text)) return [text];
   const inUrl = [encodeURIComponent(text), `${new URLSearchParams({ "": text })}`.slice(1)];
   const lower = inUrl.map((form) => form.replace(/%../g, (code) => code.toLowerCase()));
   return [text, ...inUrl, ...lower, escaped(text), escaped(text).replaceAll("/", "\\/")];
