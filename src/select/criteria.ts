@@ -21,7 +21,6 @@ import {
   isToolId,
   isToolName,
   isWord,
-  matching,
   readFields,
   type RiskLevel,
   riskRank,
@@ -177,9 +176,9 @@ export const checkRole: Check<string | null> = createCheck(
 /** The fields of a context about the reader of descriptions. They remove no tool. */
 export const READER_FIELDS = ["model", "provider", "locale"] as const;
 
-export const checkReader: Check<string> = matching(
+export const checkReader: Check<string> = createCheck(
   "1 to 128 visible ASCII characters",
-  /^[!-~]{1,128}$/,
+  (value): value is string => typeof value === "string" && /^[!-~]{1,128}$/.test(value),
 );
 
 /** The table. Its order is the order in which tools are checked. */

@@ -18,7 +18,6 @@ import {
   isListOf,
   isObject,
   isWord,
-  matching,
   MAX_TIMEOUT_MS,
   ofType,
   oneOf,
@@ -215,7 +214,10 @@ const METHODS = ["init", "dispose", "validate", "execute"] as const;
 
 const checkName = createCheck(TOOL_NAME_RULE, isToolName);
 
-const checkDescription = matching("a string that describes the tool", /\S/);
+const checkDescription = createCheck(
+  "a string that describes the tool",
+  (value): value is string => isWord(value) && value.trim() !== "",
+);
 
 function eachOnce(
   wanted: string,
@@ -305,7 +307,10 @@ const FIELDS = {
   title: checkText,
   // Required: `makeTool` checks it.
   description: anyValue as Check<ToolDefinition["description"]>,
-  version: matching('a semantic version such as "1.2.0"', SEMVER),
+  version: createCheck(
+    'a semantic version such as "1.2.0"',
+    (value): value is string => isWord(value) && SEMVER.test(value),
+  ),
   parameters: checkInput,
   returns: schemaOf("output"),
   category: checkCategory,

@@ -1,49 +1,69 @@
 /** The result of a call, which never rejects: errors and questions are values. */
 
-import { type Check, checkText, fail, isText, oneOf } from "./check.ts";
+import { type Check, checkText, fail, oneOf } from "./check.ts";
 import { defined, type JsonSchema } from "./json.ts";
 
-/** The codes of failures, with the HTTP status of each. */
-export const HTTP_STATUS = {
+const CODES = [
   // The caller's toolset does not contain the tool.
-  unknown_tool: 404,
+  "unknown_tool",
   // The tool exists, but cannot be used now.
-  unavailable: 409,
+  "unavailable",
   // A hook, an approver or a policy denied the call.
-  denied: 403,
+  "denied",
   // The tool is a definition only.
-  not_executable: 501,
+  "not_executable",
   // The arguments are not JSON, or violate the schema or the tool's own rules.
-  invalid_arguments: 422,
+  "invalid_arguments",
   // The result violates the tool's own schema, or is not JSON.
-  invalid_result: 502,
+  "invalid_result",
   // The call needs an approval first.
-  approval_required: 403,
+  "approval_required",
   // The call waits for answers. Its ticket resumes it.
-  input_required: 202,
+  "input_required",
   // The call asks a question, and there is no way to ask it.
-  input_unavailable: 501,
+  "input_unavailable",
   // The ticket is invalid, expired or used, or belongs to another caller.
-  ticket_refused: 410,
-  // The caller aborted the call. The status is not registered, but commonly used for this.
-  aborted: 499,
+  "ticket_refused",
+  // The caller aborted the call.
+  "aborted",
   // The call took too long.
-  timeout: 504,
+  "timeout",
   // A transaction could not begin, commit or roll back, or there is no transaction manager.
-  transaction_failed: 500,
+  "transaction_failed",
   // The result is larger than the limit.
-  output_too_large: 502,
+  "output_too_large",
   // Too many calls are running and waiting.
-  overloaded: 503,
+  "overloaded",
   // The tool threw.
-  threw: 500,
-} as const;
+  "threw",
+] as const;
 
 /** The code of a failure. */
-export type FailureCode = keyof typeof HTTP_STATUS;
+export type FailureCode = (typeof CODES)[number];
 
 /** The failures of calls that may succeed later. */
 const RETRYABLE: readonly FailureCode[] = ["unavailable", "aborted", "timeout", "overloaded"];
+
+/** The HTTP status of each failure. The core does not contain it. */
+export const HTTP_STATUS: { readonly [Code in FailureCode]: number } = {
+  unknown_tool: 404,
+  unavailable: 409,
+  denied: 403,
+  not_executable: 501,
+  invalid_arguments: 422,
+  invalid_result: 502,
+  approval_required: 403,
+  input_required: 202,
+  input_unavailable: 501,
+  ticket_refused: 410,
+  // Not registered, but commonly used for "client closed the connection".
+  aborted: 499,
+  timeout: 504,
+  transaction_failed: 500,
+  output_too_large: 502,
+  overloaded: 503,
+  threw: 500,
+};
 
 /** Returns the address of the page that explains a code of a failure or of a problem. */
 export function helpUrl(code: string): string {
@@ -51,7 +71,7 @@ export function helpUrl(code: string): string {
 }
 
 export function isFailureCode(value: unknown): value is FailureCode {
-  return isText(value) && Object.hasOwn(HTTP_STATUS, value);
+  return CODES.includes(value as FailureCode);
 }
 
 /** The treatment of a result that is larger than the limit: reject it, or truncate it. */
@@ -226,9 +246,7 @@ export interface FailureOptions {
   readonly durationMs?: number | undefined;
 }
 
-const checkCode: Check<FailureCode> = /* @__PURE__ */ oneOf(
-  /* @__PURE__ */ Object.keys(HTTP_STATUS) as FailureCode[],
-);
+const checkCode: Check<FailureCode> = /* @__PURE__ */ oneOf(CODES);
 
 /** Marks the results of {@linkcode ToolResult} in all copies of plue, so that tools return them. */
 const MADE: unique symbol = /* @__PURE__ */ Symbol.for("plue.tool_result") as never;

@@ -140,7 +140,10 @@ function schemaCondition(argument: string, given: JsonSchema, at: string): Condi
   });
 }
 
-const checkPointer = check.matching('a JSON Pointer such as "/amount"', /^(\/([^~/]|~[01])*)*$/);
+const checkPointer = check.createCheck(
+  'a JSON Pointer such as "/amount"',
+  (value): value is string => isText(value) && /^(\/([^~/]|~[01])*)*$/.test(value),
+);
 
 /** Creates a condition on an argument, which no call meets without the argument. */
 export function argumentCondition(
