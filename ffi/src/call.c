@@ -191,6 +191,6 @@ bool plue_call_add_event(struct plue_call *call, struct plue_event *event,
     *call->events_end = event;
     call->events_end = &event->next;
     atomic_fetch_add(&call->events_size, event->size);
-    set_news(call, PLUE_CALL_EVENTS, wakeups); /* a caller that reads is this thread */
+    set_news(call, PLUE_CALL_EVENTS, wakeups); /* without wake_leader(): this thread is the reader */
     return true;
 }

@@ -10,7 +10,7 @@
 /* A metadata event that waits for the callback. */
 struct plue_event {
     struct plue_event *next;
-    size_t size; /* of the whole, for the bound on what waits */
+    size_t size; /* of this struct with its JSON */
     char json[];
 };
 
@@ -18,14 +18,14 @@ struct plue_sidecar;
 
 /* Notifications for the thread of a call, as bits of its word `news`. */
 enum {
-    PLUE_CALL_DONE = 1, /* the call has ended; from then on its own thread alone uses it */
+    PLUE_CALL_DONE = 1, /* the call has ended; only its own thread uses it from now on */
     PLUE_CALL_EVENTS = 2,
     PLUE_CALL_ABORTED = 4,
-    PLUE_CALL_INVOKED = 8, /* a tool of this program is to run on this thread */
-    PLUE_CALL_LEAD = 16,   /* it is its turn to read the sidecar's socket */
+    PLUE_CALL_INVOKED = 8, /* a tool of this program waits for this thread to run it */
+    PLUE_CALL_LEAD = 16,   /* this thread must read the sidecar's socket now */
     /* The state of the thread. */
-    PLUE_CALL_WAITS = 32, /* it sleeps on the word, or is about to */
-    PLUE_CALL_LEADS = 64, /* it reads the sidecar's socket */
+    PLUE_CALL_WAITS = 32, /* sleeps on the word, or is about to sleep */
+    PLUE_CALL_LEADS = 64, /* reads the sidecar's socket */
 };
 
 struct plue_invocation;
@@ -33,30 +33,30 @@ struct plue_peer;
 
 struct plue_call {
     atomic_uint news;    /* PLUE_CALL_... */
-    uint64_t id;         /* 0: it was not given to a peer */
-    size_t size;         /* of its frame, as long as that counts as in flight */
-    uint64_t generation; /* of the peer that runs it; 0: none yet */
-    struct plue_sidecar *sidecar; /* if that is one: held */
+    uint64_t id;         /* 0 until the call is passed to a peer */
+    size_t size;         /* of the call's frame; 0 while it is not counted as in flight */
+    uint64_t generation; /* of the peer that runs the call; 0 before */
+    struct plue_sidecar *sidecar; /* a reference to the sidecar that runs the call, or NULL */
     struct plue_call *next_in_table;
-    struct plue_due *due; /* tells of the call, which no thread waits for; NULL: its thread does */
-    struct plue_invocation *invocations PLUE_GUARDED; /* for its thread to run; last first */
+    struct plue_due *due; /* reports a submitted call; NULL if a thread waits for the call */
+    struct plue_invocation *invocations PLUE_GUARDED; /* to run on the call's thread, newest first */
 
     /* The end: an outcome, or a failure that the call's thread turns into an outcome. */
     struct plue_outcome outcome;
-    const char *failure; /* the code; NULL: `outcome` counts */
+    const char *failure; /* the failure code; if NULL, `outcome` is the end */
     struct plue_shared_text *message;
-    bool answered; /* by the tools side, which tells of its failures itself */
+    bool answered; /* true if the tools side ended the call; it has then sent the error event */
 
     struct plue_event *first_event PLUE_GUARDED;
     struct plue_event **events_end PLUE_GUARDED;
-    atomic_size_t events_size; /* of those that wait or are being delivered */
+    atomic_size_t events_size; /* bytes of the events that wait or are being delivered */
     atomic_uint_fast64_t dropped_events;
-    int told; /* callbacks, of the thread that delivers its events */
+    int told; /* the number of callbacks; used by the delivering thread */
 
     plue_abort_signal_t *signal;
     uint32_t grace_ms;
     uint32_t timeout_ms;
-    uint64_t timeout_at_ms; /* PLUE_NEVER_MS: there is no limit */
+    uint64_t timeout_at_ms; /* PLUE_NEVER_MS without a time limit */
     struct plue_call *next_of_signal;
     struct plue_call **previous_of_signal;
 };
@@ -65,7 +65,7 @@ struct plue_call {
  * may have been freed by then, so only the addresses are used. Starts as {0}. */
 struct plue_wakeups {
     size_t count;
-    const atomic_uint *words[32]; /* of more threads, the first are woken with the lock held */
+    const atomic_uint *words[32]; /* when it is full, threads are woken with the lock held */
 };
 
 /* Without the lock. */

@@ -122,12 +122,12 @@ static int tell_all(void) PLUE_UNLOCKED {
     for (size_t left = waiting; left > 0; left--) {
         struct plue_due *due = take_due();
         if (due == NULL) {
-            break; /* another thread was quicker */
+            break; /* another thread took the events */
         }
         tell(due, &told);
     }
     if (first_waiting != NULL) {
-        alarm_ms = PLUE_NEVER_MS; /* again, for a loop that is told of changes alone (EPOLLET) */
+        alarm_ms = PLUE_NEVER_MS; /* set again, because EPOLLET reports only changes */
     }
     set_alarm();
     plue_unlock();
@@ -198,9 +198,9 @@ struct watch {
     void (*changed)(void *user_data);
     void (*line)(const char *text, void *user_data);
     void *user_data;
-    bool is_called;  /* by the thread in `due.tell` */
-    bool is_awaited; /* another thread waits until it is not */
-    bool is_stuck;   /* it waits until the other watch's callback has ended */
+    bool is_called;  /* the thread in `due.tell` is in the callback */
+    bool is_awaited; /* another thread waits for the end of the callback */
+    bool is_stuck;   /* the callback waits for the end of the other watch's callback */
     unsigned calls;
     pthread_t caller;
 };
@@ -333,7 +333,7 @@ static void tell_lines(struct plue_due *due, int *told) PLUE_UNLOCKED {
         line = next;
     }
     plue_unlock();
-    print_lines(line); /* the host has taken its callback back meanwhile */
+    print_lines(line); /* the host removed its callback meanwhile */
 }
 
 void plue_events_print_log(void) {
@@ -360,7 +360,7 @@ bool plue_events_log(const char *text, size_t length) {
     if (!plue_events_take_log()) {
         return false;
     }
-    char *repaired = plue_text_repair_start(text, length, MAX_LINES_SIZE); /* a longer one is dropped */
+    char *repaired = plue_text_repair_start(text, length, MAX_LINES_SIZE); /* a longer line is dropped */
     size_t size = repaired == NULL ? 0 : sizeof(struct line) + strlen(repaired) + 1;
     struct line *line = repaired == NULL ? NULL : malloc(size);
     if (line != NULL) {

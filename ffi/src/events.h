@@ -8,12 +8,12 @@
 struct plue_due {
     /* Calls the host, and adds the number of callbacks to `*told`. Runs on one thread at a time. */
     void (*tell)(struct plue_due *due, int *told);
-    void (*free)(struct plue_due *due); /* NULL: it is never over */
+    void (*free)(struct plue_due *due); /* NULL for a source that never ends */
     struct plue_due *next PLUE_GUARDED;
-    bool is_waiting PLUE_GUARDED;    /* it is in the queue */
-    bool is_being_told PLUE_GUARDED; /* a thread is in `tell` */
-    bool has_more PLUE_GUARDED;      /* there were news meanwhile */
-    bool is_over PLUE_GUARDED;       /* it is freed by the thread that takes it from the queue, or tells */
+    bool is_waiting PLUE_GUARDED;    /* in the queue */
+    bool is_being_told PLUE_GUARDED; /* a thread runs `tell` */
+    bool has_more PLUE_GUARDED;      /* an event arrived during `tell` */
+    bool is_over PLUE_GUARDED;       /* ended: the thread that dequeues it or runs `tell` frees it */
 };
 
 void plue_events_add(struct plue_due *due) PLUE_LOCKED;

@@ -50,7 +50,7 @@ struct plue_backlog {
 /* A frame to send. */
 struct plue_frame {
     struct plue_frame *next;
-    struct plue_backlog *backlog; /* NULL: it is not counted */
+    struct plue_backlog *backlog; /* NULL for a frame that is not counted */
     size_t length;
     size_t sent;
     uint8_t bytes[];
@@ -69,7 +69,7 @@ struct plue_frame_view {
     uint64_t id;
     const uint8_t *payload;
     size_t length;
-    uint8_t *own; /* on the heap, with room for a NUL, for the receiver to take; NULL: not so */
+    uint8_t *own; /* the payload on the heap, with space for a NUL, for the receiver; or NULL */
 };
 
 /* Returns NULL when out of memory. */

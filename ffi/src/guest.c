@@ -9,10 +9,10 @@ static struct {
     bool was_attached;
     pthread_t thread;
     struct plue_frame_queue queue;
-    void (*wake)(void); /* NULL: by a byte through the socket */
+    void (*wake)(void); /* if NULL, a byte through the socket wakes the runtime */
     int wake_socket;
-    bool wake_pending; /* it was woken, or is about to be, and has not emptied the queue yet */
-    bool wake_due;     /* by the thread that has the lock */
+    bool wake_pending; /* a wake was sent or is due, and the queue is not empty yet */
+    bool wake_due;     /* plue_unlock() must wake the runtime */
 } guest PLUE_GUARDED = {.wake_socket = -1};
 
 /* The number of threads that run the wake callback, or are about to call it. */

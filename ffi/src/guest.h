@@ -29,7 +29,7 @@ void plue_guest_shutdown(void) PLUE_LOCKED;
  * code. */
 struct plue_wake {
     bool due;
-    void (*callback)(void); /* NULL: by a byte into the socket */
+    void (*callback)(void); /* if NULL, a byte through the socket wakes the runtime */
     int socket;
 };
 struct plue_wake plue_guest_take_wake(void) PLUE_LOCKED;

@@ -11,16 +11,16 @@ enum plue_reading { PLUE_READ_SOME, PLUE_READ_NOTHING, PLUE_READ_END };
 
 struct plue_inbox {
     int socket;
-    int wake[2];           /* a pair of sockets that wakes a caller that reads */
-    atomic_uint is_taken;  /* a thread reads */
-    atomic_bool is_closed; /* no caller reads any more */
-    atomic_bool has_ended;  /* the stream did, or nothing in it can be trusted */
-    atomic_bool has_failed; /* FAILED came */
+    int wake[2];           /* a socket pair that wakes the reading caller */
+    atomic_uint is_taken;  /* true while a thread reads */
+    atomic_bool is_closed; /* callers must not read any more */
+    atomic_bool has_ended;  /* the stream has ended, or a frame was malformed */
+    atomic_bool has_failed; /* a FAILED frame has arrived */
 
     /* The other fields are used only by the reading thread. */
-    const char *fault;             /* why it ended; NULL: the process closed it */
-    struct plue_frame_view header; /* of a frame that does not fit into the buffer */
-    uint8_t *large;                /* its payload, and room for a NUL; NULL: there is none */
+    const char *fault;             /* the error; NULL if the process closed the stream */
+    struct plue_frame_view header; /* the header of a frame that is larger than the buffer */
+    uint8_t *large;                /* the payload of that frame, with space for a NUL; or NULL */
     size_t large_used;
     size_t used;
     uint8_t bytes[PLUE_INBOX_SIZE];

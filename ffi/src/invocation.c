@@ -15,24 +15,24 @@ struct plue_host_tool {
     plue_execute_t execute;
     void (*destroy)(void *user_data);
     void *user_data;
-    char *id; /* as the tools side says it; NULL until then, and written with the lock */
+    char *id; /* the id that the tools side returned; NULL before; written with the lock held */
     size_t length;
     char definition[];
 };
 
 struct plue_invocation {
     struct plue_due due;
-    struct plue_invocation *next PLUE_GUARDED; /* of those that have not ended */
+    struct plue_invocation *next PLUE_GUARDED; /* in the list of running invocations */
     struct plue_invocation **previous PLUE_GUARDED;
-    struct plue_invocation *next_of_call; /* in its list, and in what its thread has taken */
+    struct plue_invocation *next_of_call; /* in the call's list, or in the part taken from it */
     uint64_t id;
     uint64_t generation;
     struct plue_host_tool *tool;
     plue_abort_signal_t *signal;
-    struct plue_backlog *backlog; /* of what it streams */
+    struct plue_backlog *backlog; /* counts the unsent streamed bytes */
     char *strings[3];             /* params, session id, message id */
-    size_t size;                  /* with them */
-    atomic_bool is_answered;      /* with a result or a failure */
+    size_t size;                  /* with the strings */
+    atomic_bool is_answered;      /* a result or a failure was sent */
     bool has_begun PLUE_GUARDED;
     bool abort_told PLUE_GUARDED;
     void (*on_abort)(plue_invocation_t *invocation, void *user_data) PLUE_GUARDED;
@@ -103,7 +103,7 @@ struct plue_frame *plue_host_tools_frames(uint64_t generation) {
     for (struct plue_host_tool *tool = host_tools; tool != NULL; tool = tool->next) {
         *end = register_frame(tool, 0);
         if (*end == NULL) {
-            break; /* out of memory: the tool is missing, as its registration says next time */
+            break; /* out of memory: the tool is missing on this peer */
         }
         end = &(*end)->next;
     }

@@ -100,7 +100,7 @@ void plue_shutdown(void) {
         return;
     }
     if (plue_settings.users > 1) {
-        plue_settings.users--; /* another part of the program uses the library */
+        plue_settings.users--; /* another plue_init() is still in effect */
         plue_unlock();
         return;
     }
@@ -116,7 +116,7 @@ void plue_shutdown(void) {
     plue_sidecar_end_shutdown();
     plue_settings_reset();
     struct plue_host_tool *tools = plue_host_tools_take();
-    plue_guest_configure(); /* it forgets what it was asked to offer */
+    plue_guest_configure(); /* resets the guest to the default options */
     plue_stopping = false;
     plue_change();
     plue_unlock();

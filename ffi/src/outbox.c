@@ -32,7 +32,7 @@ static size_t write_front(struct plue_outbox *outbox, size_t most, bool *is_full
     *is_full = sent < wanted;
     bool is_done = sent == left;
     if (is_done) {
-        plue_frame_free_all(frame); /* without the lock, too: that takes its time if it is large */
+        plue_frame_free_all(frame); /* without the lock, because freeing a large frame is slow */
     }
     pthread_mutex_lock(&outbox->lock);
     if (!is_done) {

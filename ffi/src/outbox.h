@@ -14,8 +14,8 @@ struct plue_outbox {
     int socket;
     pthread_mutex_t lock;
     /* Guarded by the lock. */
-    struct plue_frame_queue queue; /* without the frame that is being written */
-    bool is_open;                  /* somebody reads at the other end */
+    struct plue_frame_queue queue; /* excludes the frame that is being written */
+    bool is_open;                  /* the other end reads the socket */
     bool is_closed;
     bool is_writing;
     /* True if there are frames that no thread writes at present. Read without the lock. */

@@ -124,7 +124,7 @@ char *plue_outcome_event(const struct plue_outcome *failure, const char *tool_na
     static const char head[] = "{\"type\":\"error\",\"tool\":\"";
     static const char middle[] = "\",";
     const char *name = tool_name == NULL ? "" : tool_name;
-    const char *members = failure->json + 1; /* those of the failure follow */
+    const char *members = failure->json + 1; /* after the "{" */
     char *tool = plue_text_repair(name, strlen(name));
     char *json = NULL;
     if (tool != NULL) {

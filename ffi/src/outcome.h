@@ -5,10 +5,10 @@
 
 /* Both strings are on the heap, or static if plue_outcome_out_of_memory() made the outcome. */
 struct plue_outcome {
-    char *json;    /* what the caller gets */
+    char *json;    /* the result or the failure, for the caller */
     char *message; /* NULL: success */
     int status;    /* PLUE_OK, PLUE_UNKNOWN_TOOL, ... */
-    int flags;     /* of a success: PLUE_RESULT_BLOCKS, ... */
+    int flags;     /* for a success: PLUE_RESULT_BLOCKS, ... */
 };
 
 /* Must be called once, before any other function. */

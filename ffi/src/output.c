@@ -5,8 +5,8 @@
 #include "text.h"
 
 enum {
-    MAX_READS = 5, /* what a pipe holds, and its end; the thread has other work, too */
-    MAX_WRITES = 17, /* for all that waits, and the line about dropped bytes */
+    MAX_READS = 5, /* the content of a full pipe and its end; then other work */
+    MAX_WRITES = 17, /* all waiting bytes, and the line about dropped bytes */
     LINES_SAID = 8,
     BYTES_SAID = 900,
 };
@@ -87,7 +87,7 @@ void plue_output_read(struct plue_output *output) {
     char bytes[16 << 10];
     ssize_t length;
     for (int reads = 0; reads < MAX_READS && output->from >= 0; reads++) {
-        plue_output_write(output); /* nothing is dropped for which there is space */
+        plue_output_write(output); /* makes space, so that fewer bytes are dropped */
         length = read(output->from, bytes, sizeof bytes);
         if (length > 0) {
             keep(output, bytes, (size_t)length);

@@ -10,15 +10,15 @@ enum { PLUE_OUTPUT_WAITING = 64 << 10, PLUE_OUTPUT_KEPT = 4 << 10, PLUE_OUTPUT_L
 
 /* Must be used by one thread at a time. */
 struct plue_output {
-    int from; /* the end of a pipe; -1: it has ended */
-    int to;   /* a copy of descriptor 2; -1: that was closed */
+    int from; /* the read end of the pipe; -1 after the end of the output */
+    int to;   /* a copy of descriptor 2; -1 if that was closed */
     size_t waiting;
     uint64_t dropped;
     size_t kept;
-    char bytes[PLUE_OUTPUT_WAITING];  /* that wait */
-    char last[PLUE_OUTPUT_KEPT];      /* the last that came */
+    char bytes[PLUE_OUTPUT_WAITING];  /* waiting bytes */
+    char last[PLUE_OUTPUT_KEPT];      /* the last bytes of the output */
     size_t line_length;
-    char line[PLUE_OUTPUT_LINE]; /* the beginning of a line, for a host that takes the log */
+    char line[PLUE_OUTPUT_LINE]; /* an incomplete line, for a host that takes the log */
 };
 
 /* Returns the sidecar's end of the pipe, or -1 with errno. */

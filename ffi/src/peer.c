@@ -195,7 +195,7 @@ static bool receive_tools(struct plue_peer *peer,
     }
     struct plue_shared_text *tools = plue_shared_text_new(view->payload, view->length);
     if (tools == NULL) {
-        return true; /* the last list stands */
+        return true; /* the previous list stays */
     }
     plue_lock();
     if (view->id == peer->configuration) {
@@ -221,7 +221,7 @@ static bool receive_hello(struct plue_peer *peer,
         if (!right) {
             refuse(peer, "runtime_unavailable", plue_text_copy(text, strlen(text)));
         } else if (peer->tools == NULL) {
-            right = false; /* a HELLO without a TOOLS before it */
+            right = false; /* HELLO must follow TOOLS */
         } else {
             peer->state = PLUE_PEER_READY;
             plue_change();

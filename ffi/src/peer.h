@@ -8,20 +8,20 @@
 #include "text.h"
 
 enum plue_peer_state {
-    PLUE_PEER_WAITING, /* for the answer to CONFIG */
+    PLUE_PEER_WAITING, /* CONFIG was not answered yet */
     PLUE_PEER_READY,
-    PLUE_PEER_REFUSED, /* it cannot offer its tools */
+    PLUE_PEER_REFUSED, /* the tools cannot be offered */
 };
 
 struct plue_peer {
-    uint64_t generation; /* tells this connection's calls from those of all others; set once */
+    uint64_t generation; /* identifies the connection; set once */
     uint64_t configuration PLUE_GUARDED;
     enum plue_peer_state state PLUE_GUARDED;
     const char *refusal_code PLUE_GUARDED;
     char *refusal PLUE_GUARDED;
-    struct plue_shared_text *tools PLUE_GUARDED; /* as JSON; NULL until they are known */
-    bool has_answered PLUE_GUARDED;              /* it has given a result */
-    uint64_t pong_due_ms PLUE_GUARDED;           /* 0: no PING is unanswered */
+    struct plue_shared_text *tools PLUE_GUARDED; /* the list as JSON; NULL before the first list */
+    bool has_answered PLUE_GUARDED;              /* true after the first result */
+    uint64_t pong_due_ms PLUE_GUARDED;           /* the deadline of the PONG; 0 if none is expected */
 };
 
 /* The readiness of a peer for calls. */
@@ -37,8 +37,8 @@ void plue_peer_open(struct plue_peer *peer) PLUE_LOCKED;
  * sidecar checks the variable: a guest has its own tools. */
 const char *plue_peer_fault(void) PLUE_LOCKED;
 
-/* Returns the resolved module of the tools on the heap; NULL if none is named. Returns false when
- * out of memory. */
+/* Sets `*module` to the resolved path or URL of the tools' module, on the heap; to NULL if no option
+ * or variable names a module. Returns false when out of memory. */
 bool plue_peer_find_module(char **module) PLUE_LOCKED;
 
 /* Resets the peer, and makes the frames that configure it: the host's own tools, then CONFIG.

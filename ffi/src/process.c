@@ -16,7 +16,7 @@
 #if defined(__linux__) && !defined(PLUE_PORTABLE)
 #define HAS_GUARDIAN
 #define IS_GUARDIAN true
-#define ANY_CHILD __WALL /* also one of which SIGCHLD does not tell */
+#define ANY_CHILD __WALL /* includes children that send no SIGCHLD */
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -29,19 +29,19 @@
 enum {
     SOCKET_IN_CHILD = 3,
     REPORT_IN_CHILD = 4,
-    FIRST_FREE_DESCRIPTOR = 10, /* above all that have a fixed number in the child */
-    PATIENCE_MS = 200,          /* for a process whose socket is closed */
-    LAST_PATIENCE_MS = 2000,    /* for one that was killed: the system may hold on to it */
-    UNKNOWN = -1,               /* where else there is a status */
+    FIRST_FREE_DESCRIPTOR = 10, /* above the fixed numbers in the child */
+    PATIENCE_MS = 200,          /* for the end of a process whose socket is closed */
+    LAST_PATIENCE_MS = 2000,    /* for the end of a killed process in a system call */
+    UNKNOWN = -1,               /* instead of an exit status */
 };
 
 /* A report to the host. The first report states whether the program runs. */
 enum kind {
     FAILED = 1,        /* `value` is an errno */
-    FAILED_FOLDER = 2, /* the same, of the working directory */
-    STARTED = 3,       /* `value` is the sidecar's number */
-    ENDED = 4,         /* `value` is its status */
-    GONE = 5,          /* the child of this process has ended; `value` is its status */
+    FAILED_FOLDER = 2, /* `value` is the errno of chdir() */
+    STARTED = 3,       /* `value` is the sidecar's pid */
+    ENDED = 4,         /* `value` is the sidecar's exit status */
+    GONE = 5,          /* this process's child has ended; `value` is its exit status */
 };
 
 struct report {
@@ -50,9 +50,9 @@ struct report {
 };
 
 struct plue_process {
-    atomic_uint references; /* of the sidecar's thread, and of the keeper */
+    atomic_uint references; /* held by the sidecar's thread and by the keeper thread */
     pthread_t keeper;
-    int news; /* the end of the socket of reports that is read, and shut down to end the guardian */
+    int news; /* the socket of reports; shutting it down ends the guardian */
 
     /* The data of the child, allocated before the fork because the child must not allocate. */
     struct plue_launch launch;
@@ -61,7 +61,7 @@ struct plue_process {
     int reports;
     pid_t host;
 
-    pthread_mutex_t lock; /* guards the number: once the child was waited for it is another's */
+    pthread_mutex_t lock; /* guards `child`: after waitpid(), the pid may be reused */
     pid_t child;
 
     /* The other fields are used only by the sidecar's thread. */
@@ -85,11 +85,11 @@ static void release(struct plue_process *process) {
 static void write_report(int descriptor, enum kind kind, int value) {
     const struct report report = {(int)kind, value};
     ssize_t written = write(descriptor, &report, sizeof report);
-    (void)written; /* where nobody reads it, nobody is left */
+    (void)written; /* ignored: without a reader, the host has ended */
 }
 
-/* Variables that make a runtime run another program instead of the sidecar, or before it; and
- * variables that name a channel to the parent, which the sidecar does not have. */
+/* Environment variables that the sidecar does not inherit: they would make the runtime run another
+ * program instead of the sidecar or before it, or name a channel to this process's own parent. */
 static const char *const dropped[] = {
     "BUN_BE_BUN=",
     "BUN_OPTIONS=",
@@ -101,7 +101,7 @@ static const char *const dropped[] = {
     "NODE_CHANNEL_SERIALIZATION_MODE=",
     "NODE_OPTIONS=",
     "NODE_UNIQUE_ID=",
-    "OPENSSL_CONF", /* and OPENSSL_CONF_INCLUDE: Node loads the libraries that the file names */
+    "OPENSSL_CONF", /* and OPENSSL_CONF_INCLUDE: Node loads libraries named there */
     "LD_PRELOAD=",
     "LD_AUDIT=",
     "DYLD_INSERT_LIBRARIES=",
@@ -306,7 +306,7 @@ static int guard(void *argument) {
     sigemptyset(&signals);
     sigaddset(&signals, SIGCHLD);
     sigaddset(&signals, SIGTERM);
-    reset_signal(SIGCHLD); /* where it is ignored, children are not waited for */
+    reset_signal(SIGCHLD); /* if it is ignored, waitpid() returns no status */
     setpgid(0, 0);
     /* Uses the system call: in AddressSanitizer, prctl() takes a lock, which another thread may
      * have held at the fork(). */
@@ -330,7 +330,7 @@ static int guard(void *argument) {
     /* If the program could not be run, FAILED has already been written. */
     write_report(REPORT_IN_CHILD, STARTED, sidecar);
     for (int descriptor = 0; descriptor <= SOCKET_IN_CHILD; descriptor++) {
-        close(descriptor); /* both ends of the socket are to see the other's end */
+        close(descriptor); /* each end must notice when the other one closes */
     }
     int ignored = chdir("/");
     (void)ignored;
@@ -381,7 +381,7 @@ static pid_t make_child(struct plue_process *process, char *stack) {
  * reacts only to SIGKILL; the sidecar is then killed by the parent-death signal. */
 static void kill_child(const struct plue_process *process) {
     bool is_told = shutdown(process->news, SHUT_WR) == 0;
-    kill(process->child, SIGCONT); /* a tool may have stopped it */
+    kill(process->child, SIGCONT); /* a tool may have stopped the guardian */
     if (process->sidecar <= 0) {
         kill(process->child, SIGKILL);
     } else if (!is_told) {

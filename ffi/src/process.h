@@ -13,8 +13,8 @@ struct plue_process;
 /* The program to start. */
 struct plue_launch {
     char *const *argv;             /* NULL: the default sidecar */
-    const char *working_directory; /* NULL: that of this process */
-    const char *module;            /* of the tools; may be NULL */
+    const char *working_directory; /* NULL for that of this process */
+    const char *module;            /* the module of the tools; may be NULL */
     int socket;                    /* becomes descriptor 3 */
     int output;                    /* becomes descriptors 1 and 2 */
 };

@@ -47,7 +47,7 @@ static char start_folder[PATH_MAX];
 static void keep_loaded(const char *file) {
     /* The handle is never closed, so the file stays loaded. */
     if (dlopen(file, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE) == NULL) {
-        dlerror(); /* not the host's concern */
+        dlerror(); /* clears the error, which the host must not see */
     }
 }
 
@@ -228,7 +228,7 @@ static void use_given(struct plue_program *program, const char *given, const cha
     int length = snprintf(program->default_text, PATH_MAX, "%s%s%s", folder,
                           *folder == '\0' ? "" : "/", given);
     if (length >= PATH_MAX) {
-        program->default_text[0] = '\0'; /* there is no file with such a path */
+        program->default_text[0] = '\0'; /* the path is too long, so no such file exists */
     }
     program->default_argv[0] = program->default_text;
     if (is_script(program->default_text)) {

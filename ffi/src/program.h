@@ -31,11 +31,11 @@ const char *plue_image_start_folder(void);
 
 struct plue_program {
     char *const *argv;
-    char path[PATH_MAX]; /* of the file to run, from the root */
+    char path[PATH_MAX]; /* the absolute path of the file to execute */
     char *default_argv[7];
     char default_text[PATH_MAX];
-    char tsconfig[32 + PATH_MAX]; /* the option of Bun */
-    const char *lack;             /* what is said when it is not found */
+    char tsconfig[32 + PATH_MAX]; /* Bun's option for the file */
+    const char *lack;             /* the searched paths, for the error message */
 };
 
 /* Finds the program of `argv`, or the default one for NULL, for the tools of `module` (may be

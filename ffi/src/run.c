@@ -223,7 +223,7 @@ static struct plue_frame *withdraw(struct plue_call *call) PLUE_UNLOCKED {
 static void give_up(struct plue_call *call) PLUE_UNLOCKED {
     struct plue_frame *unsent = withdraw(call);
     struct plue_outcome outcome = too_late(call, unsent == NULL);
-    struct plue_frame *abort = NULL; /* its signal's has been sent, if there was one */
+    struct plue_frame *abort = NULL; /* not needed if the signal's ABORT was sent */
     if (unsent == NULL && !plue_abort_is_aborted(call->signal)) {
         abort = plue_frame_new(PLUE_FRAME_ABORT, 0, call->id, outcome.message,
                                strlen(outcome.message));
@@ -292,7 +292,7 @@ bool plue_call_attend(struct plue_call *call, const plue_tool_context_t *context
     if (news & PLUE_CALL_EVENTS) {
         deliver_events(call, context);
     }
-    if (news & PLUE_CALL_INVOKED) { /* not only when its tool sends no more events */
+    if (news & PLUE_CALL_INVOKED) { /* even while further events arrive */
         plue_invocations_run(call);
     }
     bool has_ended = news & PLUE_CALL_DONE;

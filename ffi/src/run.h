@@ -19,7 +19,7 @@ enum plue_operation {
 
 struct plue_request {
     enum plue_operation operation;
-    const char *name; /* of the tool, or a ticket, or the id of a task */
+    const char *name; /* the tool's name, a ticket, or a task's id */
     const char *json; /* the parameters, or answers; may be NULL */
 };
 

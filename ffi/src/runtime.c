@@ -133,7 +133,7 @@ static void notify_calls(struct plue_abort_signal *signal, struct plue_aborts *a
     for (struct plue_call *call = *plue_abort_calls(signal); call != NULL; call = call->next_of_signal) {
         plue_call_notify(call, PLUE_CALL_ABORTED, &aborts->wakeups);
         if (call->generation == 0) {
-            is_starting = is_starting || call->due == NULL; /* a submitted one is notified */
+            is_starting = is_starting || call->due == NULL; /* a submitted call does not wait here */
         } else if (call->generation == guests) {
             is_in_guest = true;
         } else if (aborts->sidecar == NULL) {

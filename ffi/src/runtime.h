@@ -41,7 +41,7 @@ void plue_runtime_send(uint64_t generation, struct plue_frame *frame) PLUE_UNLOC
 /* The work for aborted signals that remains after the lock was released. */
 struct plue_aborts {
     struct plue_wakeups wakeups;
-    struct plue_sidecar *sidecar; /* held; gets the frames */
+    struct plue_sidecar *sidecar; /* a reference to the receiver of the frames */
     struct plue_frame *frames;
 };
 

@@ -5,8 +5,8 @@
 #include "state.h"
 
 struct plue_settings {
-    bool in_use; /* a call or plue_init() has been made: too late for another plue_init() */
-    unsigned users; /* how often plue_init() was called: the last plue_shutdown() ends the tools */
+    bool in_use; /* true after the first call or plue_init() */
+    unsigned users; /* calls of plue_init() minus calls of plue_shutdown() */
     int mode;
     char *tools_module;
     char *config_json;

@@ -19,25 +19,25 @@ enum { LAST_OUTPUT_MS = 100 };
 
 struct plue_sidecar {
     struct plue_peer peer;
-    bool ended PLUE_GUARDED;                /* its thread is about to return */
-    uint64_t exit_deadline_ms PLUE_GUARDED; /* 0: it need not end */
+    bool ended PLUE_GUARDED;                /* the sidecar's thread is about to return */
+    uint64_t exit_deadline_ms PLUE_GUARDED; /* the time by which the process must end; 0: none */
 
-    atomic_uint references; /* one is for being the current one */
+    atomic_uint references; /* `current` holds one */
 
     /* These fields are set before the thread starts, or used only by the sidecar's thread. */
     uint64_t start_deadline_ms;       /* for the answer to CONFIG */
-    struct plue_sidecar *predecessor; /* has ended; the thread joins its thread; NULL: none */
+    struct plue_sidecar *predecessor; /* an ended sidecar, whose thread this thread joins; or NULL */
     pthread_t thread;
     int socket;
-    int child_socket; /* the other end, until the process has it */
-    int child_output; /* the same of the pipe for what it prints */
-    int poke[2];      /* a pair of sockets that wakes the thread: a pipe could send SIGPIPE */
-    pthread_mutex_t process_lock; /* guards the process against its end, for poke() */
+    int child_socket; /* the other end of `socket`, until the process has inherited it */
+    int child_output; /* the write end of the output pipe, until then */
+    int poke[2];      /* wakes the thread; a socket pair, because a pipe could raise SIGPIPE */
+    pthread_mutex_t process_lock; /* keeps `process` alive during poke() */
     struct plue_process *process;
     struct plue_output output;
 
-    struct plue_outbox outbox; /* into the socket; has a lock of its own */
-    struct plue_inbox inbox;   /* out of it */
+    struct plue_outbox outbox; /* writes to the socket; has its own lock */
+    struct plue_inbox inbox;   /* reads from the socket */
 };
 
 /* The newest sidecar. An ended sidecar stays here until the next one, whose thread joins the old
@@ -109,7 +109,7 @@ static void poke(struct plue_sidecar *sidecar) {
 static void note_failure(const char *code, const char *message) PLUE_LOCKED {
     free(failure.message);
     failure.code = code;
-    failure.message = plue_text_copy(message, strlen(message)); /* NULL: out of memory */
+    failure.message = plue_text_copy(message, strlen(message)); /* NULL when out of memory */
     failure.in_a_row += failure.in_a_row < MAX_FAILURES;
     /* The delays of restarts: 0, 200, 400 ... 12800 ms. */
     uint64_t pause = failure.in_a_row <= 1 ? 0 : (uint64_t)BACKOFF_UNIT_MS << failure.in_a_row;
@@ -133,7 +133,7 @@ static struct plue_outcome too_early(uint64_t now) PLUE_LOCKED {
 
 /* The reason why the exchange with the process ended. */
 struct ending {
-    bool kill; /* it will not go by itself */
+    bool kill; /* the process will not end by itself */
     char why[1200];
 };
 
@@ -147,7 +147,7 @@ bool plue_sidecar_lead(struct plue_sidecar *sidecar, const atomic_uint *word, un
     bool is_for_others = atomic_load(&sidecar->references) > 2;
     bool is_read = !is_for_others || plue_calls_hand_over(sidecar->peer.generation, word);
     if (!is_read || atomic_load(&inbox->has_ended) || atomic_load(&inbox->has_failed)) {
-        poke(sidecar); /* the sidecar's thread reads for calls that no thread waits for */
+        poke(sidecar); /* the sidecar's thread reads the answers of submitted calls */
     }
     return true;
 }
@@ -158,10 +158,10 @@ void plue_sidecar_wake_leader(struct plue_sidecar *sidecar) {
 
 /* A deadline of the process. */
 struct deadline {
-    uint64_t at_ms;   /* 0: nothing */
-    uint64_t exit_ms; /* for its own end, after FAILED; 0: it has not sent that */
-    bool is_closing;  /* it has been asked to end */
-    char why[100];    /* what is said if it has not done it */
+    uint64_t at_ms;   /* 0 without a deadline */
+    uint64_t exit_ms; /* the deadline for the end after FAILED; 0 before FAILED */
+    bool is_closing;  /* SHUTDOWN was sent */
+    char why[100];    /* the error if the deadline passes */
 };
 
 static void update_deadline(struct plue_sidecar *sidecar, struct deadline *deadline) {
@@ -281,7 +281,7 @@ static void exchange(struct plue_sidecar *sidecar, struct ending *ending) {
     while (!has_ended && !is_closed && !atomic_load(&inbox->has_ended)) {
         struct pollfd waits[WAITS];
         if (!wait_for_work(sidecar, &deadline, callers_read, waits)) {
-            update_deadline(sidecar, &deadline); /* a caller may have read that it is met */
+            update_deadline(sidecar, &deadline); /* a caller may have read the awaited frame */
             if (plue_ms_until(deadline.at_ms) != 0) {
                 continue;
             }
@@ -311,7 +311,7 @@ static void exchange(struct plue_sidecar *sidecar, struct ending *ending) {
         }
     }
     if (is_closed) {
-        plue_process_kill(sidecar->process); /* that wakes a caller which reads, too */
+        plue_process_kill(sidecar->process); /* also wakes the reading caller */
     }
     plue_inbox_close(inbox);
     if (has_ended) {
@@ -352,7 +352,7 @@ static void set_process(struct plue_sidecar *sidecar, struct plue_process *proce
 static bool start_process(struct plue_sidecar *sidecar,
                           struct ending *ending) PLUE_CHECKED(no_thread_safety_analysis) {
     char *module;
-    plue_peer_find_module(&module); /* where there is no memory for it, it has no settings */
+    plue_peer_find_module(&module); /* without memory, the process has no tsconfig option */
     const struct plue_launch launch = {
         .argv = plue_settings.sidecar_argv,
         .working_directory = plue_settings.sidecar_cwd,
@@ -485,9 +485,9 @@ static bool start(void) PLUE_LOCKED {
         struct plue_frame *config = plue_peer_configure(&sidecar->peer);
         sidecar->start_deadline_ms = plue_now_ms() + plue_settings.start_timeout_ms;
         if (config != NULL) {
-            plue_outbox_post(&sidecar->outbox, config); /* sent once a process reads it */
+            plue_outbox_post(&sidecar->outbox, config); /* sent when the process has started */
             sidecar->predecessor = current;
-            current = sidecar; /* before the thread can let the predecessor go */
+            current = sidecar; /* before the thread releases the predecessor */
             error = plue_thread_start(&sidecar->thread, run_thread, sidecar);
             if (error == 0) {
                 return true;
@@ -573,7 +573,7 @@ void plue_sidecar_suspect(uint64_t generation) {
     }
     sidecar->peer.pong_due_ms = plue_now_ms() + plue_settings.start_timeout_ms;
     plue_sidecar_send(sidecar, frame);
-    poke(sidecar); /* it has a deadline to watch now */
+    poke(sidecar); /* the thread has a new deadline */
 }
 
 void plue_sidecar_abandon(void) PLUE_CHECKED(no_thread_safety_analysis) {

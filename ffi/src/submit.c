@@ -13,10 +13,10 @@ struct submission {
     struct plue_due due;
     struct submission *next PLUE_GUARDED;
     struct submission **previous PLUE_GUARDED;
-    struct plue_frame *frame PLUE_GUARDED; /* until the call has been given to a peer */
+    struct plue_frame *frame PLUE_GUARDED; /* NULL once the call is passed to a peer */
     uint64_t start_limit_ms;
-    bool waited PLUE_GUARDED; /* for the runtime's start */
-    plue_tool_context_t context; /* its callback and user_data count */
+    bool waited PLUE_GUARDED; /* the call has waited for the start of the runtime */
+    plue_tool_context_t context; /* only its callback and user_data are used */
     plue_done_t on_done;
     void *user_data;
     char tool_name[];
@@ -25,7 +25,7 @@ struct submission {
 /* Oldest first: the deadlines are in this order, and so are the unsent frames. */
 static struct submission *submissions PLUE_GUARDED;
 static struct submission **submissions_end PLUE_GUARDED = &submissions;
-static size_t starting PLUE_GUARDED; /* those whose frame is still here */
+static size_t starting PLUE_GUARDED; /* the number of submissions with a frame */
 
 static void link_submission(struct submission *submission) PLUE_LOCKED {
     submission->previous = submissions_end;
@@ -110,7 +110,7 @@ static void tell_submission(struct plue_due *due, int *told) PLUE_UNLOCKED {
         unlink_submission(submission);
         plue_events_end(due);
     } else if (news != 0) {
-        plue_events_add(due); /* the rest is for the next dispatch */
+        plue_events_add(due); /* the next dispatch reports the rest */
     } else {
         plue_events_expect(submission_deadline(submission));
     }
@@ -119,7 +119,7 @@ static void tell_submission(struct plue_due *due, int *told) PLUE_UNLOCKED {
         struct plue_outcome outcome =
             plue_call_conclude(call, submission->tool_name, &submission->context);
         int status = outcome.status;
-        char *json = plue_outcome_answer(outcome); /* its callback may ask for more about it */
+        char *json = plue_outcome_answer(outcome); /* sets the error and flags for on_done */
         submission->on_done(status, json, submission->user_data);
         call->told++;
         plue_free_json(json);

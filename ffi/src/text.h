@@ -28,7 +28,7 @@ size_t plue_text_prefix(const char *text, size_t most);
 struct plue_shared_text {
     atomic_uint references;
     size_t length;
-    char bytes[]; /* and a NUL */
+    char bytes[]; /* ends with a NUL */
 };
 
 /* Copies the bytes, with one reference. Returns NULL when out of memory. */
