@@ -206,7 +206,7 @@ export async function call(
   const { io } = terminal;
   const hasSource = flags.from !== undefined || !!io.env["PLUE_TOOLS"];
   if (!hasSource && words.some((word) => /^(?:--from(?:=|$)|-f$)/.test(word))) {
-    throw usageError(`Cannot call "${id}": --from stands before the tool's id`);
+    throw usageError(`Cannot call "${id}": put --from before the tool's id`);
   }
   await using loaded = await toolsFrom([], flags, io);
   const { registry, toolset } = loaded;

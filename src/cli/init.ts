@@ -49,7 +49,7 @@ export async function init(
   if (!terminal.canAsk && (kind === undefined || what === undefined)) {
     const { module, gateway } = KINDS;
     throw usageError(
-      "Cannot ask questions without a terminal: write " +
+      "Cannot ask questions without a terminal: run " +
         `plue init module ${module.example}, or plue init gateway "${gateway.example}"`,
     );
   }

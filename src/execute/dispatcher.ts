@@ -49,7 +49,7 @@ export class Kernel implements CallShared {
     if (isToolHost(source)) return source;
     fail(
       `${MAKE} for the toolset "${name}"`,
-      "its tools came from a list: register them instead",
+      "it was made from a list; register its tools",
     );
   }
 

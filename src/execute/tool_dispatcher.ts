@@ -203,7 +203,7 @@ class FullKernel extends Kernel {
     return once(this.#hosts, source, () => {
       const engine = this.#engine ?? (bridge && this.hostOf(bridge.behind).engine) ?? fail(
         `${MAKE} for the toolset "${name}"`,
-        "its tools came from a list: set the option engine",
+        "it was made from a list; set the option engine",
       );
       // This registry has all tools of the list, so its toolsets share the state of each tool.
       return new Registry({ engine, tools: source.tools });

@@ -357,7 +357,7 @@ const CALL_TOOL: Tool = makeTool({
 
 function behind(context: ToolContext): Toolset {
   return CallContext.callOf(context)?.toolset.bridge?.behind ??
-    fail("use a tool of a bridge", "only a dispatcher of the bridge's toolset can run it");
+    fail("run a tool of a bridge", "use a dispatcher over the toolset of the bridge");
 }
 
 function unknown(name: string, toolset: Toolset): string {

@@ -200,7 +200,7 @@ function checkChange(action: string, schema: JsonSchemaObject, change: Change): 
       const other = places.get(name);
       // An argument can have a new name and a default. Other changes exclude each other.
       if (other !== undefined && !(field === "defaults" && rename.has(name))) {
-        fail(action, `${place} is in ${other}, too`);
+        fail(action, `${place} is also in ${other}; remove one of them`);
       }
       places.set(name, place);
       if (field === "hide" && required.has(name)) {
@@ -212,7 +212,7 @@ function checkChange(action: string, schema: JsonSchemaObject, change: Change): 
   for (const name of properties.keys()) {
     const now = shownName(name, change);
     const other = now === undefined ? undefined : shown.get(now);
-    if (other !== undefined) fail(action, `"${other}" and "${name}" would both be "${now}"`);
+    if (other !== undefined) fail(action, `"${other}" and "${name}" would both be named "${now}"`);
     if (now !== undefined) shown.set(now, name);
   }
   const { required: _, ...single } = withoutRules(linked(schema));

@@ -74,7 +74,7 @@ describe("plue init", () => {
 
   it("names the command to write if it cannot ask, and rejects invalid names", async () => {
     const rows = [
-      [["init"], "Cannot ask questions without a terminal: write plue init module greet"],
+      [["init"], "Cannot ask questions without a terminal: run plue init module greet"],
       [["init", "gateway"], "Cannot ask questions without a terminal"],
       [["init", "module", "two words"], "the name of the tool must be 1 to 128 letters"],
     ] as const;

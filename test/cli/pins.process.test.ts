@@ -118,7 +118,7 @@ describe("--pins", () => {
     const { flags, describe } = openApi("two");
     await describe("Reads a file.");
     const twice = await plue(["list", ...flags, ...flags.slice(0, 2)]);
-    assertStringIncludes(twice.stderr, 'two sources have the namespace "api"; put one in front');
+    assertStringIncludes(twice.stderr, 'two sources have the namespace "api"; rename one');
     const beside = await plue(["list", ...flags, TOOLS, "--json"]);
     assertEquals([beside.code, idsIn(beside.stdout).includes("api:read")], [0, true]);
     const alone = await plue(["list", TOOLS, ...flags.slice(2)]);

@@ -83,7 +83,7 @@ describe("attachNative()", () => {
         const printed = await succeed(scriptOn(runtime, "attach_errors"), { env });
         const lines = printed.trim().split("\n");
         const [wake = "", missingFile = "", twice = "", remote = "", ...end] = lines;
-        assertStringIncludes(wake, "TypeError: Cannot attach to libplue: the wake of");
+        assertStringIncludes(wake, "TypeError: Cannot attach to libplue: on ");
         assertStringIncludes(wake, 'not "pigeon"');
         assertStringIncludes(missingFile, "Error: ");
         assertStringIncludes(twice, "a runtime is attached already");

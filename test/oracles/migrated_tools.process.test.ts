@@ -291,7 +291,7 @@ describe("fromAiSdkTools()", () => {
     const described = { ...bare("x"), description: () => "x" };
     for (
       const [one, why] of [
-        [search, "it is its provider's; keep it in the request"],
+        [search, "its provider runs it; keep it in the request"],
         [described, "its description must be a text"],
       ] as const
     ) {

@@ -36,7 +36,9 @@ function blockOf(part: unknown): ContentBlock {
   const name = file.filename ?? metadata?.filename ?? "file";
   if (typeof bytes !== "string") {
     if (address !== undefined) return { type: "resource_link", uri: `${address}`, name, mimeType };
-    throw new TypeError(`Cannot return a part "${type}": it must be a text, base64 or a URL`);
+    throw new TypeError(
+      `Cannot return a part of the type "${type}": it must have a text, base64 data or a URL`,
+    );
   }
   const kind = mimeType.split("/")[0];
   if (kind === "image" || kind === "audio") return { type: kind, data: bytes, mimeType };

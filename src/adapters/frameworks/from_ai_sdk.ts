@@ -52,7 +52,7 @@ function toTool(name: string, tool: Fields, options: ExistingToolsOptions): Tool
   const action = `read the tool "${name}" of the AI SDK`;
   const { title, execute, toModelOutput, needsApproval = false, metadata } = tool;
   const { description = title ?? name, inputExamples, strict, deferLoading } = tool;
-  if (tool["type"] === "provider") fail(action, "it is its provider's; keep it in the request");
+  if (tool["type"] === "provider") fail(action, "its provider runs it; keep it in the request");
   if (isFunction(description)) fail(action, "its description must be a text");
   const read = (field: string): unknown => schemaOf(`${action}: ${field}`, tool[field]);
   const provider = defined({ strict, deferLoading });
@@ -91,7 +91,7 @@ function toTool(name: string, tool: Fields, options: ExistingToolsOptions): Tool
 
 /** Returns a schema with the SDK's validation, if it has any. */
 function schemaOf(action: string, schema: unknown): unknown {
-  // A function that is not a schema makes one: `lazySchema`.
+  // `lazySchema` of the SDK returns a function that creates the schema.
   const given = isFunction(schema) && !isStandardSchema(schema) ? schema() : schema;
   if (!isObject(given) || !(Symbol.for("vercel.ai.schema") in given)) return given;
   const { jsonSchema, validate } = given;

@@ -121,8 +121,7 @@ function chooseWake({ name, wakes }: GuestRuntime, wanted: string | undefined): 
   const wake = wanted === undefined ? wakes[0] : wakes.find((kind) => kind === wanted);
   if (wake !== undefined) return wake;
   throw new TypeError(
-    `Cannot attach to libplue: the wake of ${name} must be "${wakes.join('" or "')}", ` +
-      `not "${wanted}"`,
+    `Cannot attach to libplue: on ${name}, wake must be "${wakes.join('" or "')}", not "${wanted}"`,
   );
 }
 

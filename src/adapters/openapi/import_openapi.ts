@@ -235,7 +235,7 @@ function importOperations(
     session.charge(one.operation.value);
     session.charge(one.item.value["parameters"]);
     if (session.isFull) {
-      reject(session, one, "", "maxValues", "the document unfolds to more values than the limit");
+      reject(session, one, "", "maxValues", "the document has more values than the limit");
     } else importOperation(api, one, name);
   }
 }

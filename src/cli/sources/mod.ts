@@ -302,7 +302,7 @@ function rejectImporting(what: string, options: SourceOptions): void {
 function pinsOf(key: string, { options: { pins }, pinKeys }: Loading): ImportPins | undefined {
   if (pins !== undefined && pinKeys.has(key)) {
     const why = `two sources have the namespace "${key}"`;
-    throw usageError(`Cannot use "pins": ${why}; put one in front, such as "other=<source>"`);
+    throw usageError(`Cannot use "pins": ${why}; rename one, such as "other=<source>"`);
   }
   pinKeys.add(key);
   return pins;

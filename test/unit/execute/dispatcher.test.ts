@@ -69,7 +69,7 @@ describe("new ToolDispatcher()", () => {
     assertThrows(
       () => new CoreDispatcher(buildToolset([echo])),
       TypeError,
-      "its tools came from a list: set the option engine",
+      "it was made from a list; set the option engine",
     );
   });
 });
