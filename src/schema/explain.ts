@@ -43,7 +43,7 @@ interface Visit {
   /** The keys of an object, or the indexes of a list, that were checked. */
   readonly seen: Set<string>;
   readonly found: Issue[];
-  /** Adds an issue about the value itself. */
+  /** Adds an issue about the visited value. */
   readonly add: (keyword: string, expected: string, verb?: string, remark?: string) => void;
 }
 
@@ -66,16 +66,16 @@ export class SchemaInterpreter {
   readonly #compilePattern: (source: string) => Pick<RegExp, "test">;
   /** Caches the choices of each schema, because many values may be compared with a long list. */
   readonly #choices: Map<object, readonly Choices[]> = new Map();
-  /** The canonical JSON of parts of the current value. */
+  /** Caches the canonical JSON of parts of the current value. */
   readonly #texts: Map<unknown, string> = new Map();
   readonly #patterns: Map<string, Pick<RegExp, "test">> = new Map();
-  /** The issues of each part of the current value, by schema. */
+  /** Caches the issues of each part of the current value, by schema. */
   readonly #parts: Map<unknown, Map<object, Found>> = new Map();
-  /** The text with the length `#length`: a cache, because many schemas may limit the length. */
+  /** Caches the length of one text, because many schemas may limit the length. */
   #measured = "";
   #length = 0;
   #steps = 0;
-  /** The names that unknown properties of the current value were compared with. */
+  /** The number of known names that were compared with unknown names of the current value. */
   #compared = 0;
 
   constructor(

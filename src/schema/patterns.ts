@@ -13,7 +13,7 @@ import { type PatternPart, readPattern } from "./pattern_syntax.ts";
 
 const MAX_LENGTH = 20_000;
 const MAX_STATES = 10_000;
-/** The maximum number of lookaheads and lookbehinds. Each has one bit of a context. */
+/** The maximum number of lookaheads and lookbehinds. Each uses one bit of a position's context. */
 const MAX_LOOKS = 24;
 /** The maximum number of states to visit in the test whether `RegExp` takes linear time. */
 const MAX_VISITS = 50_000;

@@ -134,7 +134,7 @@ export function makeTool(definition: ToolDefinition | Tool): Tool {
       typeof description === "function" ? text : description,
       itsField("description"),
     ),
-    // If a copy of a tool has another text, every reader gets that text.
+    // A copy of a tool that sets another description has this description for every reader.
     describe: describeFor === description || text === description ? describeFor : undefined,
     parametersStandard: parameters?.standard ?? fields.parametersStandard,
     returns: returns?.json,

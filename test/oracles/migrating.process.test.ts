@@ -8,7 +8,7 @@ import { pathToFileURL } from "node:url";
 
 const page = readFileSync(new URL("../../docs/migrating.md", import.meta.url), "utf8");
 const listings = [...page.matchAll(/^```ts ignore\n(.*?)^```/gms)].map(([, code = ""]) => code);
-// The folder is here, so that the listings find the packages.
+// The folder is inside the project, so that the listings can import the installed packages.
 const folder = mkdtempSync(join(import.meta.dirname ?? "", "listings-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 

@@ -5,7 +5,7 @@
 
 const SEED = 20_261_120;
 
-/** Added to the seed, so that the runtimes test different tenths. */
+/** Selects the tenth of the cases, and changes the seed of random cases. */
 const OFFSET = "Bun" in globalThis
   ? 0
   : "Deno" in globalThis

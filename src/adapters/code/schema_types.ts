@@ -76,7 +76,7 @@ class SchemaWriter {
   readonly #named: Map<unknown, readonly [name: string, schema: JsonSchemaObject]> = new Map();
   readonly #root: JsonSchema;
   readonly #name: string;
-  /** The end of the names of all types. */
+  /** The suffix of the names of all types. */
   readonly #suffix: string;
 
   constructor(root: JsonSchema, name: string, suffix: string) {

@@ -141,7 +141,7 @@ export class BodyReader implements BodyBounds {
         pending.onSlow?.(pending.body);
       }
       earliest = Math.min(earliest, pending.deadline, pending.slowAt);
-      // The deadlines and slow times of the next bodies are later.
+      // Bodies are in the order of their arrival, so the following ones have later times.
       if (pending.onSlow === undefined || pending.slowAt < Infinity) break;
     }
     if (earliest < Infinity) this.#watch(earliest - now);

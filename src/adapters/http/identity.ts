@@ -159,7 +159,9 @@ export function checkCaller(caller: Caller): void {
   checkSelection(selectionOfCaller(caller));
 }
 
-/** Checks a caller, except its rights. Rejects promises: all promises would be the same principal. */
+/**
+ * Checks a caller, except its rights. Rejects promises: as text, all would be the same principal.
+ */
 export function checkAnswered(caller: Caller): void {
   requireCaller(caller);
   const values = Object.values(caller);

@@ -14,7 +14,7 @@ export interface JournalReader {
 const DEFAULT_LIMIT = 100;
 /** The size of the records that one request reads, in characters. */
 const MAX_READ = 20_000_000;
-/** The least size that counts for a record, so that there are at most 20,000. */
+/** The minimum size that a record counts, so that a request reads at most 20,000 records. */
 const MIN_SIZE = 1_000;
 
 /**

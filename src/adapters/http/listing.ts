@@ -105,7 +105,7 @@ export function serveListing(options: ListingOptions = {}): HttpPart {
   });
 }
 
-/** Pages with all tools, each made once for a list of tools. */
+/** Returns the page with all tools of a list. The page is created once per list. */
 function wholeListing(): (request: ToolRequest) => Page {
   const pages = new WeakMap<readonly Tool[], Page>();
   return ({ raw, toolset }) => {

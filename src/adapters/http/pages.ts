@@ -293,7 +293,7 @@ export function pagesOf(server: object): ListCache<Page> {
   return once(caches, server, () => new ListCache(MAX_PAGES, ({ body }) => body.length));
 }
 
-/** The weight of every entry, in addition to its value. */
+/** The size that each entry counts in addition to its key and value. */
 const OVERHEAD = 512;
 
 /** Caches values made of lists of tools. Clients choose them, so their total weight is bounded. */

@@ -262,7 +262,7 @@ export function limitFailedLogins(authorize: Authorize, options: FailedLoginsOpt
       const waits = await Promise.all(networks.map(async (network, index) => {
         const { limit, windowMs } = index === 0 ? window : siteWindow;
         const counted = await take(`login ${network}`, amount, { limit, windowMs });
-        // With an amount of 0, one more failure must still be possible.
+        // A check (amount 0) fails if the next failure would exceed the limit.
         return counted.count + 1 - amount > limit ? [counted.resetMs] : [];
       }));
       const waitsMs = waits.flat();

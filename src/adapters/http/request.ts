@@ -127,7 +127,9 @@ const EXECUTION_CLOSED: Problem = {
   detail: "This server only lists tools: neither authorize nor openExecution is set",
 };
 
-/** By source: a call may still run when another handler of the source has replaced its handler. */
+/**
+ * Keyed by source: a call may outlive its handler, and another handler of the source can abort it.
+ */
 const RUNNING = new WeakMap<Registry | Toolset, RunningCalls>();
 
 /** The state that the requests of one handler or endpoint share. Each request passes through `answer`. */

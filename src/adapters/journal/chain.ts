@@ -44,7 +44,7 @@ export function nextLine(
   return { line: `${text}${AFTER}${own}"}`, head: { sequence, hash: own } };
 }
 
-/** Returns the head after a line, if its hash fits. */
+/** Returns the head after a line, if the line's hash is correct. */
 export function headOf(line: string, hash: Hash): JournalHead | undefined {
   const { sequence = 0, hash: own = "" } = readRecord(line) ?? {};
   return hash(line.slice(0, -END_LENGTH)) === own ? { sequence, hash: own } : undefined;
@@ -54,13 +54,13 @@ export function headOf(line: string, hash: Hash): JournalHead | undefined {
 export interface JournalVerdict {
   /** True if each record is unchanged and follows the one before, and `head` was found. */
   readonly ok: boolean;
-  /** The number of records that fit. */
+  /** The number of records whose hash is correct. */
   readonly records: number;
   /** The number of the first record. Above 1, earlier records are missing. */
   readonly first: number;
-  /** The last record that fits. */
+  /** The last record whose hash is correct. */
   readonly head: JournalHead;
-  /** The first record that does not fit. */
+  /** The first record whose hash is wrong. */
   readonly problem?: { readonly sequence: number; readonly why: string };
   /**
    * The records after which a writer was interrupted. Records that it had not written are lost. The
@@ -94,12 +94,12 @@ export async function verifyJournal(
   const found = { records: 0, first: 0, head: NO_RECORD, interrupted: [] as number[], dropped: 0 };
   let hasEnded = true;
 
-  /** Adds the next line. Returns the reason if it does not fit. */
+  /** Adds the next line. Returns the reason if the line is not the next one of the chain. */
   function add(line: Buffer): string | undefined {
     const end = line.length - END_LENGTH;
     const own = hash(line.subarray(0, end));
     const isFirst = found.records === 0;
-    // With another key, the first record does not fit either.
+    // With another key, the hash of the first record is wrong, too.
     const changed = isFirst ? "it was changed, or the key is wrong" : "it was changed";
     if (line.toString("latin1", end) !== `${AFTER}${own}"}`) return changed;
     // Only `"kind"` and `"sequence"` can be the first field.

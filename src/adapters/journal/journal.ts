@@ -106,12 +106,14 @@ const DEFAULTS = {
 
 type Settings = typeof DEFAULTS & Pick<JournalOptions, "sink" | "onFailure">;
 
-/** The weight of records that are made and written together. More would delay other work. */
+/**
+ * The size at which a batch of records ends, in characters. A larger batch would delay other work.
+ */
 const BATCH_SIZE = 262_144;
 const RETRY_MS = 1_000;
 const CLOSE_MS = 10_000;
 const UNWRITABLE = "the journal cannot be written now";
-/** The weight of a record besides its values, in characters. */
+/** The size that each record counts in addition to its values, in characters. */
 const WEIGHT = 512;
 
 /**
@@ -165,7 +167,7 @@ class CallJournal implements Journal {
   readonly #waiting: EndedCall[] = [];
   #weight = 0;
   #dropped = 0;
-  /** The part of the dropped calls that no record has counted. */
+  /** The number of dropped calls that no record reports yet. */
   #uncounted = 0;
   #disarm: (() => void) | undefined;
   #writing: Promise<void> | undefined;

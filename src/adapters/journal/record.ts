@@ -44,7 +44,7 @@ export interface JournalRecord {
   readonly tool?: string;
   /** The digest of the tool's description and schemas. */
   readonly definition?: string;
-  /** The decisions besides the selection that let the call pass. */
+  /** The decisions that admitted the call, in addition to the selection of its tool. */
   readonly decisions?: readonly CallDecision[];
   readonly arguments?: unknown;
   readonly argumentsDigest?: JournalDigest;
@@ -67,7 +67,7 @@ export interface JournalRecord {
   readonly hash: string;
 }
 
-/** What is taken from a call at its end. The rest of the work is done later. */
+/** The data that is copied from a call at its end. The record is made from it later. */
 export interface EndedCall {
   /** The fields that need no work. They are the record if the values cannot be read. */
   readonly outline: object;

@@ -84,7 +84,7 @@ export function scrub(text: string, found: ReadonlySet<string>): string {
   return clean;
 }
 
-/** Removes the start of a secret, with which a text ends that was cut. */
+/** If a truncated text ends with the start of a secret, removes that start. */
 function withoutStart(text: string, secret: string): string {
   if (!text.endsWith("…")) return text;
   const start = secret.slice(0, MIN_SECRET);
@@ -99,9 +99,9 @@ function plain(name: string): string {
 }
 
 const REFERENCES = ["$ref", "$dynamicRef", "$recursiveRef"];
-/** Keywords with schemas of named values, which are looked at by their names. */
+/** Keywords whose subschemas describe values with a name. */
 const NAMED = ["properties", "$defs", "definitions"];
-/** Keywords with schemas of values without a known name. */
+/** Keywords whose subschemas describe values without a known name. */
 const UNNAMED = ["patternProperties", "dependentSchemas", "dependencies"];
 
 /** True if a value of the schema, or a part of it without a name, is secret. */

@@ -91,8 +91,8 @@ export interface McpEndpoint {
    */
   fetch(request: Request, env?: unknown, context?: unknown): Promise<Response>;
   /**
-   * Notifies clients that prompts or resources of the option `extend` have changed. Reaches the
-   * clients with a stream of changes in this process (on Workers, in this isolate).
+   * Notifies clients that prompts or resources of the option `extend` have changed. Reaches only
+   * clients that have a stream of changes open to this process (on Workers, to this isolate).
    */
   readonly notify: McpNotify;
 }

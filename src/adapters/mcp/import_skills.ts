@@ -15,12 +15,12 @@ export interface ImportedSkill {
 const MANIFEST = "SKILL.md";
 const MAX_SKILLS = 256;
 const MAX_FILES = 512;
-/** The weight of a file besides its size, because each file is read by a request. */
+/** The size that each file counts in addition to its bytes, because reading it takes a request. */
 const FILE_BYTES = 16_384;
 /** The maximum depth of a path: the time to load a catalog grows with its square. */
 const MAX_STEPS = 16;
 
-/** Returns the namespace of the stand-ins of an import. Its tools have another one. */
+/** Returns the namespace of the tools that represent an import's skills in the pins. */
 export function skillNamespace(namespace: string): string {
   return `${namespace}.skills`;
 }

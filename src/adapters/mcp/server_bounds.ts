@@ -33,7 +33,8 @@ const MAX_UNASKED = 1_000;
 
 /**
  * Counts a server's messages that no request has caused (notifications, requests, other responses),
- * and the bytes of its streams. After too many of either in a second, reading pauses until its end.
+ * and the bytes of its streams. After too many of either in a second, reading pauses until the
+ * second is over.
  */
 export class UnaskedMessages {
   readonly #clock: Clock;
@@ -134,7 +135,7 @@ function boundedBytes(maxBytes: number): TransformStream<Uint8Array, Uint8Array>
 
 /** The size of the parts in which a stream is read: a large chunk may have many short events. */
 const PART_BYTES = 16_384;
-/** The weight of a line besides its size, because an event takes time even if it is empty. */
+/** The size that each line counts in addition to its characters: an empty event takes time, too. */
 const LINE_BYTES = 2_048;
 
 const LF = 10;

@@ -295,7 +295,7 @@ function textOf({ principal, session }: SessionKey, id: unknown): string {
 const MAX_SESSION = 16_384;
 const MAX_PRINCIPAL = 4 * MAX_SESSION;
 const MAX_ALL = 256 * MAX_PRINCIPAL;
-/** The weight of a URI in addition to its characters. */
+/** The size that each URI counts in addition to its characters. */
 const URI_COST = 64;
 
 type Sessions = BoundedMap<string, ReadonlySet<string>>;

@@ -39,7 +39,7 @@ function consumerOf(watch: Watch): PushConsumer {
 /** The maximum number of paths in a part of a worker's list. A part must fit into one message. */
 export const MAX_LISTED = 128;
 
-/** A part of the list of the tools that a worker serves, by their paths. */
+/** A part of a worker's list: the paths of tools that the worker serves. */
 export interface ToolList {
   readonly worker: string;
   readonly up: readonly string[];

@@ -7,7 +7,7 @@ export const VERSION = 1;
 
 /** The database's time in milliseconds since 1970. */
 const NOW = "date_part('epoch', clock_timestamp()) * 1000";
-/** The condition of an entry that has not expired. It uses the statement's start, a constant. */
+/** The condition of an entry that has not expired, at the start time of the statement. */
 const IS_LIVE = "(expires is null or expires > date_part('epoch', statement_timestamp()) * 1000)";
 const WEIGHT = `${ENTRY_BYTES} + length(key) + octet_length(value)`;
 /** The number of writes after which expired entries are deleted, and how many are deleted at most. */

@@ -29,7 +29,7 @@ export function Risk({ level, isBare = false }: {
 
 const BARS = ["M0 8h2.5v4H0z", "M3.5 5.5H6V12H3.5z", "M7 3h2.5v9H7z", "M10.5 0H13v12h-2.5z"];
 
-/** The name plue, drawn; its first letter alone is the sign in the rail. */
+/** The logo, or its first letter alone for the navigation bar. */
 export function Word({ isSign = false }: { readonly isSign?: boolean }): Element {
   return (
     <svg class="word" viewBox={isSign ? "0 3 24 30" : "0 0 77 33"} role="img" aria-label="plue">
@@ -253,7 +253,7 @@ export function milliseconds(value: number): string {
   return value >= 100 ? `${Math.round(value)} ms` : `${Number(value.toPrecision(2))} ms`;
 }
 
-/** A part of the largest value as a bar, before its text. */
+/** A bar whose length is the value relative to the largest value, before the value's text. */
 export function Bar({ value, most, children }: {
   readonly value: number;
   readonly most: number;

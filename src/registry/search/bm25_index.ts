@@ -56,7 +56,7 @@ import {
 /** The influence of a field's length: b of BM25. */
 const LENGTH_SHARE = 0.6;
 const SYNONYM = 0.5;
-/** The maximum likeness of a guess for a mistyped or unfinished word. */
+/** The maximum similarity of a word that an unknown word may mean: mistyped or unfinished. */
 const GUESS = 0.7;
 /** The weight of a whole name, for a query that consists of the name alone. */
 const WHOLE_NAME = 5;

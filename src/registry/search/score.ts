@@ -81,7 +81,7 @@ export interface View {
 /** A meaning of a word: the word itself, a synonym, or a guess. */
 export interface Meaning {
   readonly term: Term;
-  /** The likeness of the word itself is 1. */
+  /** The similarity of the word itself is 1. */
   readonly likeness: number;
   /** False for the word itself, even if it is unfinished or mistyped. */
   readonly isSynonym: boolean;

@@ -353,7 +353,7 @@ describe("importMcpServer()", () => {
 });
 
 describe("importMcpServer({ mayAsk })", () => {
-  /** A server whose tool has two questions, and the number of starts of its last part. */
+  /** A server whose tool asks two questions, and the number of runs of the code after them. */
   function farAsking(): { readonly mcp: McpEndpoint; readonly runs: () => number } {
     let runs = 0;
     const form = (message: string) => ({

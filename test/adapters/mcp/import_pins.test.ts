@@ -42,7 +42,7 @@ async function pinned(
     server,
     call,
     heldBack,
-    /** Changes the far server, and waits until `count` tools were held back. */
+    /** Changes the imported server, and waits until `count` tools are held back. */
     async until(count: number, change: () => void): Promise<void> {
       const enough = new Promise<void>((resolve) => {
         wake = () => heldBack.length >= count && resolve();
