@@ -22,7 +22,8 @@ import {
   type StoreWrite,
 } from "../../execute/durable/mod.ts";
 import { matching, noop, readFields, type RegistryClock, systemClock } from "../../tool/mod.ts";
-import { checkServer, followStatus, NATS_OPTIONS, type NatsOptions } from "./link.ts";
+import { checkServer, followStatus } from "./link.ts";
+import { NATS_OPTIONS, type NatsOptions } from "./options.ts";
 import { CALLS_BUCKET } from "./protocol.ts";
 import { roleOf, Seal } from "./seal.ts";
 import {

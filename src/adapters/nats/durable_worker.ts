@@ -16,7 +16,7 @@ import {
   type ToolFailure,
   type ToolResult,
 } from "../../tool/mod.ts";
-import { MAX_SKEW_MS } from "./protocol.ts";
+import { contextOf, MAX_SKEW_MS, requestOf } from "./protocol.ts";
 import {
   AGAIN_MS,
   type Delivery,
@@ -31,7 +31,7 @@ import {
 } from "./runs.ts";
 import { afterMiss, unavailable } from "./remote_calls.ts";
 import { isRefused, KEPT_MS } from "./streams.ts";
-import { contextOf, type Link, requestOf } from "./link.ts";
+import type { Link } from "./link.ts";
 
 export interface DurableWorkerSettings {
   readonly link: Link;

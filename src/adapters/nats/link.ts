@@ -1,7 +1,4 @@
-/**
- * The connection of a worker or a caller: its options, the features that it needs of the server, its
- * state, and the traces of its calls.
- */
+/** The connection of a worker or a caller: the check of the server, and the connection's state. */
 
 import { jetstreamManager } from "@nats-io/jetstream";
 import {
@@ -11,27 +8,8 @@ import {
   type Status,
   type Subscription,
 } from "@nats-io/nats-core";
-import {
-  type CallTelemetry,
-  type DispatchContext,
-  type ResumedCall,
-  TICKET_RUN,
-  type ToolCall,
-} from "../../execute/mod.ts";
-import {
-  assertSync,
-  callHook,
-  type Check,
-  checkFunction,
-  createCheck,
-  type HookLog,
-  isObject,
-  noop,
-  type Tool,
-} from "../../tool/mod.ts";
-import { readTraceParent, writeTraceParent } from "../http/mod.ts";
-import { type NatsKeys, type Role, Seal } from "./seal.ts";
-import { type CallMessage, checkRegistryName } from "./protocol.ts";
+import { callHook, type HookLog } from "../../tool/mod.ts";
+import type { Seal } from "./seal.ts";
 import { problemOf } from "./streams.ts";
 
 /** The oldest server that the tests run with. */
@@ -41,46 +19,6 @@ const OLDEST = [2, 9] as const;
 const LEAST_PAYLOAD = 65_536;
 
 const FORGED_LOGGED = 16;
-
-/** Options of workers and callers. */
-export interface NatsOptions {
-  /**
-   * The secret that callers and workers share: at least 16 characters without spaces. With a list,
-   * the first secret signs and all are accepted, so that you can replace a secret step by step.
-   */
-  readonly secret: string | readonly string[];
-  /**
-   * Keys that separate callers and workers: neither can act as the other. Set keys in all processes of
-   * a registry, or in no process. With keys, each message needs another signature and another check.
-   */
-  readonly keys?: NatsKeys;
-  /**
-   * The name of the registry. All workers with the same tools, and their callers, use one name.
-   *
-   * @default {"default"}
-   */
-  readonly name?: string;
-  /**
-   * The result of `openTelemetry`, which makes a worker's span a child of the caller's span. Workers
-   * also measure their calls with it; callers use the `telemetry` of their own dispatcher.
-   */
-  readonly telemetry?: CallTelemetry;
-  /** Receives errors that no call returns. */
-  onError?(error: unknown): void;
-}
-
-export const NATS_OPTIONS: {
-  readonly [Name in keyof NatsOptions]-?: Check<Required<NatsOptions>[Name]>;
-} = {
-  secret: (_action: string, value: unknown): string | readonly string[] => value as string,
-  keys: (_action: string, value: unknown): NatsKeys => value as NatsKeys,
-  name: checkRegistryName,
-  telemetry: createCheck(
-    "the result of openTelemetry()",
-    (value): value is CallTelemetry => isObject(value) && typeof value["begin"] === "function",
-  ),
-  onError: checkFunction,
-};
 
 /** @throws {Error} If the server lacks a feature. The message has the name of the feature. */
 export async function checkServer(action: string, connection: NatsConnection): Promise<void> {
@@ -235,58 +173,4 @@ export class Link {
     const why = `the user of the connection may not subscribe to "${cause.subject}"`;
     throw new Error(`Cannot ${action}: ${why}`, { cause });
   }
-}
-
-/** Reads checked options. @throws {TypeError} If the secret or the keys are not valid. */
-export function readLinkSettings(
-  action: string,
-  role: Role,
-  { secret, keys, name = "default" }: Partial<NatsOptions>,
-  options: Pick<NatsOptions, "onError">,
-): LinkSettings {
-  if (keys !== undefined && keys?.seed === undefined) {
-    throw new TypeError(`Cannot ${action}: keys must have a seed, callers and workers`);
-  }
-  return {
-    seal: new Seal(action, secret as string, role, keys),
-    name,
-    log: (error) => callHook(() => options.onError?.(error), noop),
-  };
-}
-
-/** Returns the span of the running call, in the form of W3C's `traceparent`. */
-export function currentTrace(
-  telemetry: CallTelemetry | undefined,
-  log: HookLog,
-): string | undefined {
-  let trace: string | undefined;
-  callHook(() => {
-    const place = assertSync(telemetry?.place?.());
-    const header = place && writeTraceParent(place);
-    // The telemetry may return a value in another form, which is ignored.
-    if (header && readTraceParent(header)) trace = header;
-  }, log);
-  return trace;
-}
-
-export function requestOf(
-  { callId, arguments: args, ticket, answers = {} }: CallMessage,
-  { id: name }: Tool,
-): ToolCall | ResumedCall & Pick<ToolCall, "name"> {
-  return ticket === undefined ? { name, arguments: args, callId } : { name, ticket, answers };
-}
-
-/** @param run An id of all attempts to resume the call: only these attempts can use its ticket. */
-export function contextOf(
-  call: CallMessage,
-  { idempotent }: Tool,
-  run: string | undefined = call.run,
-): DispatchContext {
-  const { sessionId, messageId, principal, context, timeoutMs, trace, mute } = call;
-  return {
-    ...{ sessionId, messageId, principal, context, timeoutMs },
-    services: idempotent && run !== undefined ? { [TICKET_RUN]: run } : {},
-    ...(trace !== undefined && { trace: { headers: new Map([["traceparent", trace]]) } }),
-    ...(mute === true && { onQuestion: () => null }),
-  };
 }

@@ -18,7 +18,13 @@ import {
   type Tool,
   type ToolResult,
 } from "../../tool/mod.ts";
-import type { ToolProgress } from "../../execute/mod.ts";
+import {
+  type DispatchContext,
+  type ResumedCall,
+  TICKET_RUN,
+  type ToolCall,
+  type ToolProgress,
+} from "../../execute/mod.ts";
 import type { Msg, NatsConnection } from "@nats-io/nats-core";
 import { encodeJson, parseJson } from "../../execute/durable/mod.ts";
 import type { Seal } from "./seal.ts";
@@ -143,6 +149,29 @@ export interface CallMessage {
   readonly mute?: true | undefined;
   /** The remaining time of the call, in milliseconds. */
   readonly timeoutMs?: number | undefined;
+}
+
+/** Returns the call of a message, for the dispatcher of a worker. */
+export function requestOf(
+  { callId, arguments: args, ticket, answers = {} }: CallMessage,
+  { id: name }: Tool,
+): ToolCall | ResumedCall & Pick<ToolCall, "name"> {
+  return ticket === undefined ? { name, arguments: args, callId } : { name, ticket, answers };
+}
+
+/** @param run An id of all attempts to resume the call: only these attempts can use its ticket. */
+export function contextOf(
+  call: CallMessage,
+  { idempotent }: Tool,
+  run: string | undefined = call.run,
+): DispatchContext {
+  const { sessionId, messageId, principal, context, timeoutMs, trace, mute } = call;
+  return {
+    ...{ sessionId, messageId, principal, context, timeoutMs },
+    services: idempotent && run !== undefined ? { [TICKET_RUN]: run } : {},
+    ...(trace !== undefined && { trace: { headers: new Map([["traceparent", trace]]) } }),
+    ...(mute === true && { onQuestion: () => null }),
+  };
 }
 
 /** A message from the worker to the caller. */

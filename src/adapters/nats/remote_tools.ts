@@ -17,7 +17,8 @@ import {
 } from "../../tool/mod.ts";
 import { Directory } from "./directory.ts";
 import { Fleet } from "./fleet.ts";
-import { checkServer, Link, NATS_OPTIONS, type NatsOptions, readLinkSettings } from "./link.ts";
+import { checkServer, Link } from "./link.ts";
+import { NATS_OPTIONS, type NatsOptions, readLinkSettings } from "./options.ts";
 import { isInbox } from "./protocol.ts";
 import { CallLine, type RemoteSettings, Sync } from "./sync.ts";
 

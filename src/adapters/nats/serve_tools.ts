@@ -19,7 +19,8 @@ import {
 import { natsCallStore } from "./call_store.ts";
 import { DurableWorker, type DurableWorkerSettings } from "./durable_worker.ts";
 import { listenForWorkers, PRESENCE_EVERY_MS, type PresenceMessage } from "./fleet.ts";
-import { checkServer, Link, NATS_OPTIONS, type NatsOptions, readLinkSettings } from "./link.ts";
+import { checkServer, Link } from "./link.ts";
+import { NATS_OPTIONS, type NatsOptions, readLinkSettings } from "./options.ts";
 import { Offers } from "./offers.ts";
 import { ServedCalls } from "./served_calls.ts";
 import { presenceSubject } from "./protocol.ts";

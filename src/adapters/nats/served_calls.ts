@@ -15,6 +15,7 @@ import {
   callIdOf,
   type CallMessage,
   callSubject,
+  contextOf,
   type Control,
   controlSubject,
   creditOf,
@@ -26,12 +27,13 @@ import {
   openPart,
   Outbox,
   Receiver,
+  requestOf,
   Sender,
   TICK_MS,
   TICKS_TO_BEAT,
   TICKS_TO_LOSE,
 } from "./protocol.ts";
-import { contextOf, type Link, requestOf } from "./link.ts";
+import type { Link } from "./link.ts";
 import { parseJson } from "../../execute/durable/mod.ts";
 
 export interface ServedCallsSettings {

@@ -11,7 +11,10 @@ import type { Registry } from "../../registry/mod.ts";
 import { hardenTool } from "../../schema/mod.ts";
 import {
   type Answers,
+  assertSync,
+  callHook,
   forwardedQuestion,
+  type HookLog,
   isSuspended,
   makeTool,
   once,
@@ -23,10 +26,11 @@ import {
   type ToolResult,
 } from "../../tool/mod.ts";
 import { CallContext, type CallTelemetry } from "../../execute/mod.ts";
+import { readTraceParent, writeTraceParent } from "../http/mod.ts";
 import { DurableCalls } from "./durable_calls.ts";
 import { type Directory, type DirectoryEntry, listIn } from "./directory.ts";
 import { type Fleet, PRESENCE_EVERY_MS } from "./fleet.ts";
-import { currentTrace, type Link, type LinkSettings } from "./link.ts";
+import type { Link, LinkSettings } from "./link.ts";
 import { idOfPath, recordOf, toolKey } from "./protocol.ts";
 import { type CallRequest, type RemoteCall, RemoteCalls, unavailable } from "./remote_calls.ts";
 import { isDurable } from "./runs.ts";
@@ -341,4 +345,19 @@ class Outputs {
       await new Promise<void>((resolve) => this.#wake = resolve);
     }
   }
+}
+
+/** Returns the span of the running call, in the form of W3C's `traceparent`. */
+function currentTrace(
+  telemetry: CallTelemetry | undefined,
+  log: HookLog,
+): string | undefined {
+  let trace: string | undefined;
+  callHook(() => {
+    const place = assertSync(telemetry?.place?.());
+    const header = place && writeTraceParent(place);
+    // The telemetry may return a value in another form, which is ignored.
+    if (header && readTraceParent(header)) trace = header;
+  }, log);
+  return trace;
 }
