@@ -128,7 +128,7 @@ export function describeCallStore(
       assertEquals(await store.delete("a", first), false);
     });
 
-    it("lets one of many creations win", async () => {
+    it("accepts one of many concurrent creations", async () => {
       const store = await made();
       const tries = Array.from({ length: 32 }, (_, index) => store.create("a", bytes(`${index}`)));
       const revisions = await Promise.all(tries);
@@ -137,7 +137,7 @@ export function describeCallStore(
       assertEquals(text((await store.get("a"))?.value), `${winner}`);
     });
 
-    it("lets one of many updates of a revision win", async () => {
+    it("accepts one of many concurrent updates of a revision", async () => {
       const store = await made();
       const first = await written(store.create("a", bytes("one")));
       const tries = Array.from(
@@ -164,7 +164,7 @@ export function describeCallStore(
       assertEquals(text((await store.get("count"))?.value), "20");
     });
 
-    it("forgets what has expired", async () => {
+    it("does not return expired entries", async () => {
       const time = newTime();
       const store = await made(time);
       const now = time.timestamp();
@@ -182,7 +182,7 @@ export function describeCallStore(
       assertGreater(await written(store.create("t.a.z", bytes("new"))), revision);
     });
 
-    it("takes an expiry between two milliseconds, and an infinite one", async () => {
+    it("accepts a fractional expiry and an infinite one", async () => {
       const time = newTime();
       const store = await made(time);
       const now = time.timestamp();
@@ -304,7 +304,7 @@ export function describeCallStore(
       assertEquals(text((await store.get("a"))?.value), "one");
     });
 
-    it("keeps no bytes and any bytes", async () => {
+    it("stores empty values and any bytes", async () => {
       const store = await made();
       await store.create("none", new Uint8Array());
       assertEquals((await store.get("none"))?.value.byteLength, 0);
@@ -339,7 +339,7 @@ export function describeCallStore(
       }
     });
 
-    it("keeps apart keys that differ in case only", async () => {
+    it("distinguishes keys that differ in case only", async () => {
       const store = await made();
       await store.create("a.B", bytes("large"));
       await store.create("a.b", bytes("small"));
@@ -359,7 +359,7 @@ export function describeCallStore(
       assertEquals(await store.update("a", bytes("three"), first), undefined);
     });
 
-    it("lets one of two processes win", async () => {
+    it("accepts a write of one of two processes", async () => {
       const time = newTime();
       const store = await made(time);
       const other = await another(store, time);
@@ -423,7 +423,7 @@ export function describeOutages(name: string, { open, kill, start }: KilledStore
   const turn = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 1));
 
   describe(`${name} whose server is killed`, () => {
-    it("keeps what it has confirmed, and continues when the server is back", async () => {
+    it("has all confirmed writes, and continues when the server is back", async () => {
       const store = new SettledStore(await open());
       const confirmed: string[] = [];
       let isOver = false;

@@ -214,7 +214,7 @@ export function describeSchemaEngine(
       anyOf: [{ properties: { a: true } }, { properties: { b: true } }],
       unevaluatedProperties: false,
     });
-    it("keeps nothing of one value for the next", () => {
+    it("carries no state from one value to the next", () => {
       const { check } = unevaluated();
       const secret = JSON.parse('{"b": 1, "secret": 1}');
       assertEquals(check(secret), false);
@@ -306,7 +306,7 @@ export function describeSchemaEngine(
 
     for (const { what, schema } of BRANCHING_SCHEMAS) {
       const branching = compiling(schema);
-      it(`looks at no part of a value again and again: ${what}`, () => {
+      it(`checks each part of a value once per schema: ${what}`, () => {
         engine.admit(schema);
         const { check, issues } = branching();
         /** Nested lists, and the number of checks of the innermost value. */

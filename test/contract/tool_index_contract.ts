@@ -81,7 +81,7 @@ export function describeToolIndex(name: string, create: () => ToolIndex<ToolAnsw
       });
     }
 
-    it("forgets a removed tool, and takes it back", async () => {
+    it("does not find a removed tool, until it is added again", async () => {
       const index = filled(all);
       index.remove("file-write");
       assertEquals((await ids(index, "write text file")).includes("file-write"), false);

@@ -51,7 +51,7 @@ describe("ajvEngine()", () => {
     ],
   }).compile({ properties: { a: { format: "shout" }, b: { format: "date" } } }, "draft-07");
 
-  it("asserts the formats that a plugin adds, and lets it replace those there are", () => {
+  it("asserts the formats of a plugin, which may replace existing formats", () => {
     assertEquals(pluggedIn.check({ a: "HEY", b: "today" }), true);
     assertEquals(pluggedIn.issues({ a: "hey", b: "2026-11-20" }).map(({ message }) => message), [
       '/a must match the format "shout"',

@@ -125,7 +125,7 @@ describe("a task over HTTP", () => {
     assertEquals((await ask("GET", "/calls/none")).status, 404);
   });
 
-  it("is what a call becomes that takes long", async () => {
+  it("replaces a call that exceeds taskAfterMs", async () => {
     const quick = service({ taskAfterMs: 60_000 });
     const done = await quick("POST", RUN, CALL);
     assertEquals([done.status, done.body.status], [202, "input_required"]);

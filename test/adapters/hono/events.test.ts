@@ -98,7 +98,7 @@ describe("GET /events", () => {
     assertEquals(await allEvents(response), []);
   });
 
-  it("keeps one caller from taking the places of the others", async () => {
+  it("limits the streams of one caller, so that others can connect", async () => {
     const registry = sampleRegistry();
     const app = createToolHandler(registry, {
       maxStreams: 3,
@@ -126,7 +126,7 @@ describe("GET /events", () => {
     for (const { body } of [second, nobody, third]) await body?.cancel();
   });
 
-  it("leaves one caller a sixteenth of the places", async () => {
+  it("gives one caller a sixteenth of the streams", async () => {
     const app = createToolHandler(sampleRegistry(), {
       maxStreams: 17,
       authorize: () => ({ principal: "ann" }),

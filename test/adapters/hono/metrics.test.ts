@@ -56,7 +56,7 @@ describe("GET /metrics", () => {
     );
   });
 
-  it("keeps each metric together, described once", async () => {
+  it("writes the samples of each metric together, after one description", async () => {
     const text = await (await (await called())(PROMETHEUS)).text();
     const described = [...text.matchAll(/^# TYPE (\S+) /gm)].map(([, name]) => name);
     assertEquals(new Set(described).size, described.length);

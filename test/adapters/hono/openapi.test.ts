@@ -83,7 +83,7 @@ describe("GET /openapi.json", () => {
     await ask("Turn", "/dispatch/openai.chat", execution(turn));
   });
 
-  it("takes for ids what the handler takes", async () => {
+  it("accepts the same ids as the handler", async () => {
     const app = serve({ openExecution: true });
     const { paths } = await documentOf(app);
     const { schema } =

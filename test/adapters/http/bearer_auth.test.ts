@@ -53,7 +53,7 @@ describe("bearerAuth()", () => {
     });
   }
 
-  it("keeps callers without a name from each other's results and calls", async () => {
+  it("separates the results and calls of callers without a name", async () => {
     let runs = 0;
     const { tool, begun } = waitingTool();
     const registry = new ToolRegistry({ tools: [toolOf("count", () => ++runs), tool] });

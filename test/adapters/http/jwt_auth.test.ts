@@ -29,7 +29,7 @@ async function ask(token: string, options: Partial<JwtAuthOptions> = {}): Promis
 }
 
 describe("jwtAuth()", () => {
-  it("takes only the key that a token names", async () => {
+  it("verifies a token only with the key that the token names", async () => {
     const other = await createIssuer("k2");
     const keys = [...other.keys, publicKey];
     assertEquals(typeof await ask(await issuer.token(), { keys }), "object");
@@ -38,7 +38,7 @@ describe("jwtAuth()", () => {
     assertEquals(await ask(await other.token(), { keys: renamed }), 401);
   });
 
-  it("takes a token in the one way to write it", async () => {
+  it("rejects other encodings of a valid token", async () => {
     const token = await issuer.token();
     const [head, claims, signature = ""] = token.split(".");
     assertEquals(typeof await ask(token), "object");
@@ -122,13 +122,13 @@ describe("jwtAuth()", () => {
     assertEquals(await ask(late, { clockToleranceS: 0 }), 401);
   });
 
-  it("takes one of several audiences, on either side", async () => {
+  it("accepts one common audience of several", async () => {
     const token = await issuer.token({ aud: ["https://x.example", AUDIENCE] });
     assertEquals(typeof await ask(token), "object");
     assertEquals(typeof await ask(token, { audience: ["https://x.example"] }), "object");
   });
 
-  it("takes access tokens by their type, and no token of another type", async () => {
+  it("accepts tokens of the access token types only", async () => {
     const good = await issuer.token();
     const [, claims = "", signature = ""] = good.split(".");
     assertEquals(typeof await ask(good), "object");
@@ -178,7 +178,7 @@ describe("jwtAuth()", () => {
     ]);
   });
 
-  it("takes a shared secret, whatever words are in it", async () => {
+  it("accepts any text as a shared secret", async () => {
     const secret = "PUBLIC or PRIVATE, a secret is one.";
     const claims = { aud: AUDIENCE, exp: SECONDS + 60, sub: "ann" };
     const shared: JwtAuthOptions = { secret, audience: AUDIENCE, now: () => NOW };
@@ -247,7 +247,7 @@ describe("jwtAuth({ jwksUrl })", () => {
     });
   });
 
-  it("fetches for a key that it does not know, but not for every token with one", async () => {
+  it("fetches the keys for an unknown key id, but not for every such token", async () => {
     const other = await createIssuer("k2");
     const both = () => Response.json({ keys: [...issuer.keys, ...other.keys] });
     const [token, unknown] = [await issuer.token(), await other.token()];
@@ -261,7 +261,7 @@ describe("jwtAuth({ jwksUrl })", () => {
     });
   });
 
-  it("keeps the old keys while the issuer is down, and does not ask it with every request", async () => {
+  it("uses the old keys while the issuer is down, and does not fetch at every request", async () => {
     const token = await issuer.token();
     await withIssuer([KEYS, () => new Response(null, { status: 503 })], async ({ asked, pass }) => {
       const send = serve();
@@ -274,7 +274,7 @@ describe("jwtAuth({ jwksUrl })", () => {
     });
   });
 
-  it("answers 503 while there are no keys, logs the reason, and asks again after a second", async () => {
+  it("answers 503 without keys, logs the reason, and fetches again after a second", async () => {
     const token = await issuer.token();
     for (
       const fail of [

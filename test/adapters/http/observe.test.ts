@@ -44,7 +44,7 @@ describe("traceparent", () => {
     assertMatch(await ask(`00-${TRACE}-${SPAN}-00`), /-00$/);
   });
 
-  it("takes the header of a later version", async () => {
+  it("accepts a traceparent header of a later version", async () => {
     assertMatch(await ask(`cc-${TRACE}-${SPAN}-01-what-may-come`), new RegExp(`^00-${TRACE}-`));
   });
 

@@ -8,7 +8,7 @@ const PAGE = "https://app.example.com";
 const OPEN: ToolHandlerOptions = { allowedOrigins: [PAGE], cors: true };
 
 describe("cors", () => {
-  it("lets a listed page read the answer to something that broke", async () => {
+  it("lets a listed origin read the response to an internal error", async () => {
     const app = handler(OPEN);
     app.get("/broken", () => {
       throw new Error("broken");
@@ -18,7 +18,7 @@ describe("cors", () => {
     assertEquals(response.headers.get("access-control-allow-origin"), PAGE);
   });
 
-  it("lets a listed page read how it was turned away", async () => {
+  it("lets a listed origin read a rejection", async () => {
     // The headers of a fetched response are immutable.
     const fixed = Object.defineProperty(new Response(null, { status: 401 }), "headers", {
       value: new Proxy(new Headers({ "x-kept": "1" }), {
@@ -36,7 +36,7 @@ describe("cors", () => {
     assertEquals(response.headers.get("access-control-allow-origin"), PAGE);
   });
 
-  it("leaves nothing of one answer on the response that turns everybody away", async () => {
+  it("does not add headers of one request to a shared response of authorize", async () => {
     const constant = new Response(null, { status: 401, headers: { "x-kept": "1" } });
     const app = handler({
       ...OPEN,
@@ -54,7 +54,7 @@ describe("cors", () => {
 });
 
 describe("createGuard()", () => {
-  it("judges each host by itself, whichever came before", () => {
+  it("decides on each host independently of the previous request", () => {
     const guard = createGuard({});
     const codeOf = (url: string): string | undefined => guard(new Request(url))?.code;
     const hosts = ["localhost", "localhost.example", "localhost:8080", "localhostile", "127.0.0.1"];

@@ -29,7 +29,7 @@ describe("ListCache", () => {
     assertEquals(made, ["a", "b", "a"]);
   });
 
-  it("keeps no more than there is room, whatever the lists", () => {
+  it("bounds the total size of the entries over all lists", () => {
     const { cache, of } = texts();
     for (let n = 0; n < 200; n++) {
       of(n % 2 === 0 ? [] : [], `key-${n}`, "x".repeat(n * 7));
@@ -38,7 +38,7 @@ describe("ListCache", () => {
     assert(cache.weight > ROOM / 2);
   });
 
-  it("weighs what is empty, and keys", () => {
+  it("counts keys and empty values", () => {
     const { cache, of } = texts();
     for (let n = 0; n < 1_000; n++) of([], `${n}`, "");
     assert(cache.weight <= ROOM);
@@ -61,7 +61,7 @@ describe("ListCache", () => {
 });
 
 describe("GET /tools", () => {
-  it("keeps a bounded amount of what clients asked for", async () => {
+  it("bounds the cache of client queries", async () => {
     const registry = new ToolRegistry({
       tools: Array.from(
         { length: 8 },

@@ -50,7 +50,7 @@ describe("storedRateLimits() with permits in advance", () => {
     return counted;
   }
 
-  it("lets in exactly as many as the limit, in one process, and rarely reads the store", async () => {
+  it("admits exactly the limit in one process, and rarely reads the store", async () => {
     const counted = countedStore();
     const limits = storedRateLimits(counted.store, ADVANCE);
     let letIn = 0;
@@ -62,7 +62,7 @@ describe("storedRateLimits() with permits in advance", () => {
     assertEquals(letIn, 1_000);
   });
 
-  it("lets in no more than the limit over several processes, and nearly all of it", async () => {
+  it("admits at most the limit over several processes, and nearly all of it", async () => {
     const store = memoryCallStore();
     const processes = [1, 2, 3, 4].map(() => storedRateLimits(store, ADVANCE));
     const counts = await Promise.all(

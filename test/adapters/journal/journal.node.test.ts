@@ -329,7 +329,7 @@ describe("a journal whose sink fails", () => {
     });
   }
 
-  it("runs calls, and counts the calls that its full buffer cannot keep", async () => {
+  it("runs calls, and counts the calls that do not fit into its full buffer", async () => {
     const { fails, state, lines } = failing("append");
     const { call, journal: kept, reports } = recorded([PAY], { sink: fails, maxBuffered: 2_000 });
     for (let times = 0; times < 10; times++) assert((await call("pay", { euros: 5 })).ok);

@@ -96,7 +96,7 @@ describe("replay()", () => {
     assertEquals(await content(1), { refunded: 1 });
   });
 
-  it("throws at the end of a block that leaves recordings, or made calls without one", async () => {
+  it("throws at the end of a block with unused recordings, or with calls without a recording", async () => {
     const { file, layer, call } = await recorded(two);
     assertThrows(
       () => {

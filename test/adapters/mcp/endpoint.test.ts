@@ -143,7 +143,7 @@ describe("createMcpEndpoint()", () => {
   });
 
   for (const era of ["modern", "legacy"] as const) {
-    it(`lets a tool run no further than its reader reads: ${era}`, async () => {
+    it(`pauses a tool at the pace of its reader: ${era}`, async () => {
       let yielded = 0;
       const cleaned = Promise.withResolvers<void>();
       const mcp = open(defineTool({
@@ -191,7 +191,7 @@ describe("createMcpEndpoint()", () => {
     });
   }
 
-  it("keeps no more messages than 256 until its stream begins", async () => {
+  it("buffers at most 256 messages before its stream begins", async () => {
     const flood = toolOf("flood", async (_, context) => {
       for (let count = 0; count < 5_000; count++) {
         context.progress(count);
@@ -395,7 +395,7 @@ describe("clients that follow the list", () => {
     await client.close();
   });
 
-  it("are let go when their caller's time is up, in either era", async () => {
+  it("end when their caller's token expires, in either era", async () => {
     const registry = new ToolRegistry();
     const mcp = createMcpEndpoint(registry, {
       heartbeatMs: 60_000,

@@ -167,7 +167,7 @@ describe("McpEndpoint.notify", () => {
     await notes.return(undefined);
   });
 
-  it("keeps an event once for a client that does not read", async () => {
+  it("buffers an event once for a client that does not read", async () => {
     const mcp = extended();
     const { session } = await beginSession(mcp);
     const stream = messagesOf(await openStream(mcp, session));
@@ -222,7 +222,7 @@ describe("McpEndpoint.notify", () => {
     );
   });
 
-  it("gives the place of a stream back when its client leaves", async () => {
+  it("releases the slot of a stream when its client leaves", async () => {
     const mcp = extended({ maxStreams: 1 });
     for (let round = 0; round < 3; round++) {
       const stream = messagesOf(await listen(mcp, { promptsListChanged: true }));

@@ -52,7 +52,7 @@ type Call = readonly [
 const CLIENT = "io.modelcontextprotocol/clientInfo";
 const CAPABILITIES = "io.modelcontextprotocol/clientCapabilities";
 
-describe("a call that asks for nothing but its result", () => {
+describe("a call that requests only its result", () => {
   for (const openExecution of [true, false]) {
     const mcp = createMcpEndpoint(new ToolRegistry({ tools: [...tools, add, throwing] }), {
       openExecution,
@@ -102,7 +102,7 @@ describe("a call that asks for nothing but its result", () => {
   }
 });
 
-describe("a list that asks for nothing but its first page", () => {
+describe("a list that requests only its first page", () => {
   for (const pageSize of [1_000, 3]) {
     const registry = new ToolRegistry({ tools: [...tools, add] });
     const mcp = createMcpEndpoint(registry, { pageSize, name: "tools", version: "1.0.0" });
@@ -198,7 +198,7 @@ describe("plainRequestOf()", () => {
       ["another name in the header", {}, { "mcp-name": "sub" }],
     ] as const
   ) {
-    it(`leaves to the SDK a call with ${what}`, async () => {
+    it(`passes to the SDK a call with ${what}`, async () => {
       assertEquals(await isPlain(params, headers), false);
     });
   }

@@ -180,7 +180,7 @@ describe("importMcpServer()", () => {
     ]);
   });
 
-  it("follows the server, and leaves what has not changed", async () => {
+  it("follows the server, and does not replace unchanged tools", async () => {
     const { far, registry, server } = await imported();
     const add = registry.getTool("far:add");
     let change = nextChange(registry);
@@ -245,7 +245,7 @@ describe("importMcpServer()", () => {
     await world.server.close();
   });
 
-  it("keeps its running calls when a proxy ends the idle stream of changes", async () => {
+  it("continues its running calls when a proxy ends the idle stream of changes", async () => {
     const begun = Promise.withResolvers<void>();
     const answered = Promise.withResolvers<void>();
     const proxy = new AbortController();
@@ -303,7 +303,7 @@ describe("importMcpServer()", () => {
       ["Deno", new TypeError("client error (Connect): tcp connect error: Connection refused")],
     ] as const
   ) {
-    it(`lets a call wait that was not sent, with the error of ${runtime}`, async () => {
+    it(`sends an unsent call over the next connection, after the error of ${runtime}`, async () => {
       if (error.cause !== undefined) {
         error.cause = Object.assign(new Error("connect"), error.cause);
       }
@@ -333,7 +333,7 @@ describe("importMcpServer()", () => {
     await world.server.close();
   });
 
-  it("reads the list again when asked, past what the client keeps", async () => {
+  it("reads the list again in refresh(), without the client's cache", async () => {
     const far = farRegistry();
     const client = await connect(createMcpEndpoint(far.select(), { ttlMs: 60_000 }), "legacy");
     const server = await importMcpServer(client, { namespace: "far" });
@@ -346,7 +346,7 @@ describe("importMcpServer()", () => {
     await client.close();
   });
 
-  it("gives up when its caller does", async () => {
+  it("stops connecting when its signal aborts", async () => {
     const signal = AbortSignal.abort(new Error("Enough"));
     await assertRejects(() => importMcpServer(URL_OF_MCP, { namespace: "far", signal }));
   });

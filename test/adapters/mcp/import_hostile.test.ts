@@ -212,7 +212,7 @@ describe("an imported server that sends too much", () => {
     return { client, lists: () => lists };
   }
 
-  it("is read again at a pace when it says after each list that the list has changed", async () => {
+  it("is read again after growing delays if it reports a change after each list", async () => {
     // Each list has the members of the definition in a different order.
     const { client, lists } = await changing((count) => ({
       _meta: count % 2 === 0 ? { a: 1, b: 2 } : { b: 2, a: 1 },
@@ -313,7 +313,7 @@ describe("an imported server with a failed response", () => {
 describe("importMcpServer() that is aborted", () => {
   const STAGES = ["server/discover", "initialize", "tools/list", "the second page"] as const;
   for (const stage of STAGES) {
-    it(`gives up immediately while the server is silent at ${stage}`, async () => {
+    it(`rejects immediately at an abort while the server is silent at ${stage}`, async () => {
       const reached = Promise.withResolvers<RequestInit>();
       const wait = (init: RequestInit): Promise<never> => {
         reached.resolve(init);
@@ -343,7 +343,7 @@ describe("importMcpServer() that is aborted", () => {
     });
   }
 
-  it("gives up while the store of its pins is silent, and registers nothing then", async () => {
+  it("rejects at an abort while the store of its pins is silent, and registers nothing", async () => {
     const { toolPins } = await import("@plue/tools/pins");
     const asked = Promise.withResolvers<void>();
     const answer = Promise.withResolvers<undefined>();
@@ -405,7 +405,7 @@ describe("the errors of importMcpServer()", () => {
     assertStringIncludes(message, "the server sent HTTP status 502");
   });
 
-  it("say what happened on the way, without the address that a runtime repeats", async () => {
+  it("contain the reason, without the address that a runtime repeats", async () => {
     const message = await messageOf(() =>
       Promise.reject(new TypeError(`error sending request for url (${url}): refused\u001b[31m`))
     );
@@ -427,7 +427,7 @@ describe("the errors of importMcpServer()", () => {
 });
 
 describe("Pace", () => {
-  it("lets work run immediately after a quiet time, and at most once a second", () => {
+  it("runs work immediately after a quiet time, and at most once a second", () => {
     const pace = new Pace();
     assertEquals(pace.next(0), 0);
     assertEquals(pace.next(10), 990);

@@ -44,7 +44,7 @@ describe("streamIfSlow()", () => {
     );
   });
 
-  it("makes an event of JSON that comes late", async () => {
+  it("converts late JSON to an event", async () => {
     const { work, answer } = late();
     const response = await answer;
     assertEquals(response.headers.get("content-type"), "text/event-stream");

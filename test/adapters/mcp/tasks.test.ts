@@ -220,7 +220,7 @@ describe("tasks of MCP 2026-07-28", () => {
 });
 
 describe("questions of a task", () => {
-  it("come under another key when an answer did not fit, and keep that key", async () => {
+  it("have another key after an invalid answer, and keep that key", async () => {
     const { begin, when, get, send } = serve([person]);
     const taskId = await begin();
     await when(taskId, "input_required");

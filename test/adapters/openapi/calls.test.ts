@@ -336,7 +336,7 @@ describe("an imported operation", () => {
     assertEquals(!result.ok && result.error.code, "aborted");
   });
 
-  it("takes an argument named __proto__ for an argument", async () => {
+  it("sends an argument named __proto__ like any other", async () => {
     const { url } = await send("/a", { in: "query", name: "__proto__" }, undefined);
     assertEquals(url, "https://api.example/v1/a");
     const { fetch, asked } = fakeApi();

@@ -98,7 +98,7 @@ describe("importOpenApi()", () => {
     ]);
   });
 
-  it("bounds what shared schemas grow to", () => {
+  it("bounds the size of shared schemas after their expansion", () => {
     const members = (count: number, make: (at: number) => readonly [string, unknown]) =>
       Object.fromEntries(Array.from({ length: count }, (_, at) => make(at)));
     const big = {
@@ -116,7 +116,7 @@ describe("importOpenApi()", () => {
     assertEquals(rejected.every(({ rule }) => rule === "maxValues"), true);
   });
 
-  it("bounds what a shared path grows to", () => {
+  it("bounds the size of a shared path after its expansion", () => {
     const many = Object.fromEntries(
       Array.from({ length: 1_000 }, (_, index) => [`2${index}`, { description: "" }]),
     );
@@ -143,7 +143,7 @@ describe("importOpenApi()", () => {
     assertStringIncludes(rejected[0]?.message ?? "", "more than 1000 parameters");
   });
 
-  it("takes hostile names for names", () => {
+  it("imports operations with hostile names", () => {
     const document = JSON.parse(`{
       "openapi": "3.1.0",
       "paths": {

@@ -58,7 +58,7 @@ describe("toolPins() with a file", () => {
     assertEquals(readdirSync(folder), []);
   });
 
-  it("keeps the old text when the new one cannot take its place", async () => {
+  it("does not change the old file if the new one cannot replace it", async () => {
     const store = fileStore(file);
     await store.save("one");
     await Promise.all([store.save("two"), store.save("three")]);

@@ -83,7 +83,7 @@ describe("postgresCallStore()", () => {
     });
   } else if (isAll) withBouncer("works behind PgBouncer in transaction mode", () => {});
 
-  it("sets up its tables once, whoever begins", async () => {
+  it("creates its tables once, even from two processes", async () => {
     const schema = `s${++schemas}`;
     await Promise.all(
       Array.from({ length: 8 }, () => migratePostgresCallStore(pool(), { schema })),
@@ -246,7 +246,7 @@ describe("postgresCallStore()", () => {
     assertEquals(keys, Array.from({ length: 300 }, (_, at) => `t.a.${1_000 + at}`));
   });
 
-  it("survives the loss of an idle connection", async () => {
+  it("continues after the loss of an idle connection", async () => {
     const lonely = server().pool({ max: 1 });
     const store = await open(lonely);
     await openAgain(lonely, store);
@@ -319,7 +319,7 @@ describe("postgresCallStore()", () => {
     }
   });
 
-  it("takes any client with a query function, and hides passwords", async () => {
+  it("accepts any client with a query function, and hides passwords", async () => {
     const store = await open(pool());
     const other = await openAgain({ query: (statement) => pool().query(statement) }, store);
     assertEquals(typeof await other.create("t.a.1", value), "number");

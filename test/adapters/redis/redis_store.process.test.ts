@@ -109,7 +109,7 @@ describe("redisCallStore()", () => {
     await assertRejects(() => lossy.create("t.a.2", value), Error, "READONLY");
   });
 
-  it("opens for a user who may not call INFO, only if told so", async () => {
+  it("opens for a user without the permission for INFO only with checksServer: false", async () => {
     const rights = ["on", ">secret", "~*", "+@all", "-@dangerous"];
     await (await server().connect()).sendCommand(["ACL", "SETUSER", "plain", ...rights]);
     const client = await server().connect({ username: "plain", password: "secret" });

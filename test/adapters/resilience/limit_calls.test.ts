@@ -115,7 +115,7 @@ describe("limitCalls()", () => {
     assertEquals([outcome(await call()), outcome(await call())], ["up", "denied"]);
   });
 
-  it("takes no part in the calls of tools without a limit", () => {
+  it("does not apply to calls of tools without a limit", () => {
     const { for: layerFor } = limitCalls([{ per: "session", limit: 1, tools: ["y"] }]);
     assertEquals(layerFor?.({ id: "x" } as never, {} as never), undefined);
   });

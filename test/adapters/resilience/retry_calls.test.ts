@@ -109,7 +109,7 @@ describe("retryCalls()", () => {
     });
   }
 
-  it("takes no part in the calls of tools that it does not retry", () => {
+  it("does not apply to calls of tools that it does not retry", () => {
     const { for: layerFor } = retryCalls();
     for (const traits of [{}, { idempotent: true, requiresTransaction: true }]) {
       assertEquals(layerFor?.(traits as never, {} as never), undefined);
@@ -121,7 +121,7 @@ describe("retryCalls()", () => {
     assertEquals([result, runs], ["up", 2]);
   });
 
-  it("waits as long as the failure says", async () => {
+  it("waits for the retryAfterMs of the failure", async () => {
     const late = ToolResult.error("overloaded", "Later", { retryAfterMs: 900 });
     const { result, times } = await retried([late, "up"], { initialDelayMs: 1 });
     assertEquals([result, times], ["up", [0, 900]]);

@@ -58,7 +58,7 @@ describe("sqliteCallStore()", () => {
     assert(ticks > 5, `${ticks}`);
   });
 
-  it("keeps what it has confirmed when its process is killed", async () => {
+  it("has all confirmed writes after its process is killed", async () => {
     const path = newPath();
     const { child, output, ended, printed } = start("write", path);
     await printed(/^50$/m);
@@ -71,7 +71,7 @@ describe("sqliteCallStore()", () => {
     }
   }, 60_000);
 
-  it("lets one of two processes create a key", async () => {
+  it("creates a key for only one of two processes", async () => {
     const path = newPath();
     const store = await open(path);
     const programs = [start("claim", path), start("claim", path)];
@@ -132,7 +132,7 @@ describe("sqliteCallStore()", () => {
     );
   });
 
-  it("keeps what it has in a file, whatever SQLite reads in its name", async () => {
+  it("uses the file even if its name is special to SQLite", async () => {
     const before = process.cwd();
     process.chdir(folder);
     try {
@@ -210,7 +210,7 @@ describe("sqliteCallStore()", () => {
     assertEquals(left?.["count"], 3_000 - 1_024);
   });
 
-  it("lets the event loop turn while many calls wait for another process", async () => {
+  it("does not block the event loop while many calls wait for another process", async () => {
     const path = newPath();
     const store = await open(path);
     const { DatabaseSync } = await import("node:sqlite");

@@ -138,7 +138,7 @@ describe("defineTool()", () => {
     assertEquals(await validate(tool, { city: "Atlantis" }), ["/city"]);
   });
 
-  it("takes results from a library, by the side that goes in to it", () => {
+  it("accepts a library's schema for results, with its input type", () => {
     const tool = defineTool({
       ...base,
       returns: z.object({ degrees: z.number() }),
@@ -149,7 +149,7 @@ describe("defineTool()", () => {
     assertEquals(compileOnce(engine, tool.returns ?? false).check({ degrees: "3" }), false);
   });
 
-  it("takes what zod/mini gives for JSON Schema, and validates with zod", async () => {
+  it("uses the JSON Schema of zod/mini, and validates with zod", async () => {
     const schema = mini.object({ city: mini._default(mini.string(), "Rome") });
     const tool = defineTool({
       ...base,

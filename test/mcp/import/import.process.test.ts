@@ -71,7 +71,7 @@ describe("importMcpServer() with servers from npm", () => {
     assertMatch(String(told(outside)), /^threw: .*Access denied/);
   });
 
-  it("remembers with server-memory, and takes its tools out in the end", async () => {
+  it("calls server-memory, and removes its tools at the end", async () => {
     const command = node(packageFile("server-memory"));
     const env = {
       ...command.env,

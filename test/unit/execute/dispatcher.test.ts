@@ -276,7 +276,7 @@ describe("ToolDispatcher.dispatch()", () => {
     });
   }
 
-  it("survives a thenable that throws", async () => {
+  it("fails the call if a thenable throws", async () => {
     const { call } = single(() => ({ then: broken }));
     assertEquals(messageOf(await call()), 'Cannot call "t": the tool threw: broken');
   });
@@ -353,7 +353,7 @@ describe("ToolDispatcher.dispatchAll()", () => {
     assertEquals(results.map(outcome), ["slow", "fast", "unknown_tool"]);
   });
 
-  it("lets other work run between the calls of a large batch", async () => {
+  it("yields to the event loop between the calls of a large batch", async () => {
     let isWaiting = true;
     const { dispatcher } = single(() => isWaiting);
     setTimeout(() => isWaiting = false, 0);

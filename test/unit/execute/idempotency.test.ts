@@ -150,7 +150,7 @@ describe("an idempotency key", () => {
     assertEquals(outcome(await call()), 2);
   });
 
-  it("keeps failures that would come again, and no others", async () => {
+  it("stores permanent failures, and no others", async () => {
     const rows: readonly (readonly [() => unknown, number])[] = [
       [() => Promise.reject(new Error("no")), 1],
       [() => ToolResult.error("denied", "no"), 1],
@@ -165,7 +165,7 @@ describe("an idempotency key", () => {
     }
   });
 
-  it("keeps nothing of a call whose tool did not run", async () => {
+  it("stores nothing for a call whose tool did not run", async () => {
     let approved = false;
     const options = { approve: () => approved };
     const { call } = counting(undefined, options, { requiresApproval: true });
@@ -174,7 +174,7 @@ describe("an idempotency key", () => {
     assertEquals(outcome(await call()), 1);
   });
 
-  it("lets a waiting call give up without ending the run", async () => {
+  it("continues the run when a waiting call is aborted", async () => {
     const end = deferred<string>();
     const { call, runs } = counting(() => end.promise);
     const first = call();

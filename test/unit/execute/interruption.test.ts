@@ -135,7 +135,7 @@ describe("an abort", () => {
     assertStrictEquals(seen, reason);
   });
 
-  it("drops what comes too late", async () => {
+  it("ignores output after the end of the call", async () => {
     const controller = new AbortController();
     const heard: unknown[] = [];
     const goOn = deferred();

@@ -36,7 +36,7 @@ describe("ConcurrencyLimiter", () => {
     assertEquals(limiter.queued, 0);
   });
 
-  it("lets principals take turns", async () => {
+  it("serves waiting principals in turn", async () => {
     const limiter = limiterOf(10);
     const order: string[] = [];
     limiter.acquire("a", "bob");
@@ -71,7 +71,7 @@ describe("ConcurrencyLimiter", () => {
     assertEquals(await first.granted, true);
   });
 
-  it("forgets a call that gave up waiting", async () => {
+  it("removes an aborted call from the queue", async () => {
     const limiter = limiterOf(10);
     limiter.acquire("a");
     const gone = waits(limiter.acquire("a"));

@@ -49,7 +49,7 @@ describe("ToolDispatcher.metrics()", () => {
     assertEquals(dispatcher.metrics().tools[0]?.lastRun, then);
   });
 
-  it("counts what is under way", () => {
+  it("counts the calls in flight", () => {
     const { call, dispatcher } = single(never);
     void call();
     void call();

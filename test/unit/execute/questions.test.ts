@@ -106,7 +106,7 @@ const NAME: NonNullable<FakeTool["execute"]> = async (_, { ask }) => {
 };
 
 describe("context.ask()", () => {
-  it("gives the answer of a caller who can answer now", async () => {
+  it("returns the answer of a caller who can answer immediately", async () => {
     const { call } = single(NAME);
     const { asked, context } = answering(accept("Ann"));
     assertEquals(outcome(await call({}, context)), "Hello Ann");
@@ -150,7 +150,7 @@ describe("context.ask()", () => {
     ]);
   });
 
-  it("does not ask for ever", async () => {
+  it("fails after ten invalid answers", async () => {
     const { call } = single(NAME);
     let asked = 0;
     const result = await call({}, { onQuestion: () => (asked++, accept(7)) });
@@ -521,7 +521,7 @@ describe("context.ask()", () => {
     assertEquals(!result.ok && result.error.retryable, false);
   });
 
-  it("keeps a ticket good that a store has used up too late", async () => {
+  it("keeps a ticket valid if the store marks it too late", async () => {
     const clock = new FakeClock();
     const store = memoryCallStore({ clock });
     const used = deferred();
@@ -556,7 +556,7 @@ describe("context.ask()", () => {
     assertEquals(outcome(result), "Hello Ann");
   });
 
-  it("keeps a ticket good whose call was continued in a wrong way", async () => {
+  it("keeps a ticket valid after an invalid attempt to resume it", async () => {
     const { call, dispatcher } = single(NAME);
     const { ticket } = await suspended(call());
     const answers = { name: accept("Ann") };
@@ -745,7 +745,7 @@ describe("approval that is asked for", () => {
     assertEquals(ran.length, 1);
   });
 
-  it("is up to an approver, who may choose the words", async () => {
+  it("can be written by the approver", async () => {
     const { tool } = risky();
     const { call } = fixture([tool], {
       approve: ({ principal }) =>

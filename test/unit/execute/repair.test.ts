@@ -60,7 +60,7 @@ describe("the option repair", () => {
     assertEquals(asked, [["{n:3", ["json"]]]);
   });
 
-  it("lets the call fail as without it where its answer does not fit", async () => {
+  it("has no effect if its return value is invalid", async () => {
     const asked: unknown[] = [];
     const { call } = single(COUNT, { repair: answering({ n: "four" }, asked) });
     const result = await call({ n: "three" });

@@ -180,7 +180,7 @@ describe("ToolDispatcher.stream()", () => {
     assertEquals(dispatcher.metrics().calls, 1);
   });
 
-  it("answers consumers that ask ahead, in order", async () => {
+  it("resolves concurrent calls of next() in order", async () => {
     const go = deferred();
     const { dispatcher } = single(async function* () {
       await go.promise;

@@ -177,7 +177,7 @@ describe("fitBudget()", () => {
     }
   });
 
-  it("leaves out what is worth least where the target takes no more tools", () => {
+  it("omits the tools of the lowest value if the target limits the number of tools", () => {
     const many = buildToolset(Array.from({ length: 130 }, (_, n) => toolOf(`t${n}`, 0, 0, 0)));
     const options = { tokens: 100_000, target: "openai.chat", pinned: ["t99"] } as const;
     const { tools, leftOut } = fitBudget(many, options);
@@ -204,7 +204,7 @@ describe("fitBudget()", () => {
     }
   });
 
-  it("keeps to budgets that bind with a counter of fractions", () => {
+  it("stays within the budget if the counter returns fractions", () => {
     const count = (text: string): number => text.length / 4.3;
     for (const tokens of [80, 101, 150, 200]) {
       const fitted = fitBudget(catalogue, { tokens, target: "openai.chat", count });
@@ -214,7 +214,7 @@ describe("fitBudget()", () => {
     }
   });
 
-  it("says once what pinned tools take, and fits them into just that", () => {
+  it("reports the tokens of pinned tools, and fits them into exactly that budget", () => {
     for (const pinned of [catalogue.ids.slice(0, 3), []]) {
       const { message } = assertThrows(() => fit(1, { pinned }), RangeError);
       assert(pinned.length === 0 || message.includes("the pinned tools take"), message);
@@ -231,7 +231,7 @@ describe("fitBudget()", () => {
     assertEquals(tools.map(({ id }) => id), ["call_tool", "describe_tools", "search_tools"]);
   });
 
-  it("lets a signature take arguments in a strict mode", () => {
+  it("sends signatures that accept any arguments in a strict mode", () => {
     for (const target of ["openai.strict", "openai.responses.strict"] as const) {
       const { exported, tools } = fitBudget([toolOf("long", 9, 9, 0)], { tokens: 180, target });
       assertEquals(tools[0]?.detail, "signature");
@@ -290,7 +290,7 @@ describe("fitBudget()", () => {
 
   // 1,000 cases in parts with their own seeds, so that no test takes long on a slow machine.
   for (let part = 0; part < 10; part++) {
-    it(`is worth 0.99 of the best choice at least (part ${part})`, () => {
+    it(`has at least 0.99 of the value of the best choice (part ${part})`, () => {
       const tools = fc.array(fc.tuple(fc.nat(4), fc.nat(4), fc.nat(2)), {
         minLength: 1,
         maxLength: 3,

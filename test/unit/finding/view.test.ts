@@ -91,7 +91,7 @@ describe("viewOf()", () => {
     assertEquals(view.view?.tool, push);
   });
 
-  it("keeps what protects the tool, and leaves the aliases to it", () => {
+  it("has the access rules of the tool, without its aliases", () => {
     const view = viewOf(push, OPTIONS);
     for (const field of ["risk", "roles", "scopes", "tags", "namespace", "annotations"] as const) {
       assertEquals(view[field], push[field]);
@@ -397,7 +397,7 @@ function echo(parameters: object): Tool {
 
 describe("a view of a tool with references", () => {
   const tree = data.tree;
-  it("keeps what they mean when the names are exchanged", async () => {
+  it("have the same meaning after two names are exchanged", async () => {
     const [a, b, c] = [{ type: "integer" }, { type: "string" }, { $ref: "#/properties/a" }];
     const tool = echo({ type: "object", properties: { a, b, c } });
     const view = viewOf(tool, { rename: { a: "b", b: "a" } });

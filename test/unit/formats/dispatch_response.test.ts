@@ -242,7 +242,7 @@ describe("resumeTurn()", () => {
     }
   }
 
-  it("leaves a call waiting that cannot be continued now, with its ticket", async () => {
+  it("keeps a call suspended, with its ticket, if it cannot be resumed now", async () => {
     const store = memoryCallStore();
     let isDown = false;
     const { dispatcher } = asking(storedTickets({
@@ -308,7 +308,7 @@ describe("resumeTurn()", () => {
     assertStringIncludes(JSON.stringify(whole.messages[0]), "it was not approved");
   });
 
-  it("looks at each result a few times, however many are answered", async () => {
+  it("reads each result a constant number of times", async () => {
     const { dispatcher } = asking();
     const count = 200;
     const calls = Array.from(

@@ -59,7 +59,7 @@ function everywhere(parameters: Node, targets = listTargets()): Map<TargetName, 
 }
 
 // A schema that doubles at each level could not be processed completely.
-describe("exportTools(), given a schema that unfolds to more than anybody has time for", () => {
+describe("exportTools(), given a schema whose references grow exponentially", () => {
   const MANY = 60;
 
   it("merges each definition once, though allOf refers to it twice at each level", () => {
@@ -174,7 +174,7 @@ describe("exportTools(), given long lists", () => {
     assert(reads > COUNT && reads < 50 * COUNT, `${reads} reads`);
   });
 
-  it("looks for anchors once", () => {
+  it("indexes anchors once", () => {
     let reads = 0;
     const $defs: Record<string, JsonSchema> = {};
     const properties: Record<string, JsonSchema> = {};

@@ -138,7 +138,7 @@ describe("importTools()", () => {
     assertEquals(importTools("auto", [{ name: "a", parameters: typed }]).source, "openai");
   });
 
-  it("survives an entry that is too deep, or contains itself", () => {
+  it("rejects an entry that is too deep, or contains itself", () => {
     let deep: Record<string, unknown> = { type: "object" };
     for (let level = 0; level < 5_000; level++) deep = { type: "object", properties: { a: deep } };
     const round: Record<string, unknown> = { name: "round", inputSchema: INPUT };
@@ -152,7 +152,7 @@ describe("importTools()", () => {
     assertEquals(rejected.map(({ path }) => path), ["/0", "/1"]);
   });
 
-  it("takes hostile names for names", () => {
+  it("imports tools with hostile names", () => {
     const document = JSON.parse(
       '[{"name":"__proto__","inputSchema":{"type":"object","properties":{"__proto__":{"type":"string"}}},' +
         '"__proto__":{"x":1},"_meta":{"__proto__":2}},' +

@@ -38,7 +38,7 @@ function found(tool: Listed, options?: ImportToolsOptions) {
 
 describe("importTools() of texts with characters that are not seen", () => {
   for (const [what, text] of cases.hidden) {
-    it(`finds ${what}, and takes the tool for risky`, () => {
+    it(`finds ${what}, and raises the risk of the tool`, () => {
       assertEquals(found({ description: text }), [["hidden-text"], "high"]);
     });
   }
@@ -99,7 +99,7 @@ describe("importTools() and the risk of what was found", () => {
     assertEquals(found({ description }, { risk: "critical" })[1], "critical");
   });
 
-  it("leaves the last word to a record and a function", () => {
+  it("gives precedence to a record and a function", () => {
     assertEquals(found({ description }, { risk: { tool_a: "low" } })[1], "low");
     const asked: unknown[] = [];
     const risk: ImportToolsOptions["risk"] = ({ suggested, findings }) => {

@@ -46,7 +46,7 @@ describe("legalName()", () => {
 });
 
 describe("mapNames()", () => {
-  it("gives a legal id its own name, and all others that want it a hash", () => {
+  it("keeps the name of a legal id, and adds a hash to equal names of other ids", () => {
     const names = mapNames(["a.b", "a_b", "a/b"], OPENAI_NAME_RULE);
     assertEquals(names.get("a_b"), "a_b");
     assert(/^a_b_[0-9a-f]{8}$/.test(names.get("a.b") ?? ""));

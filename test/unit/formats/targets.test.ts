@@ -69,7 +69,7 @@ describe("the cases of the providers", () => {
   });
 });
 
-describe("a tool that says much", () => {
+describe("a tool with long texts", () => {
   const expected = Object.assign({}, ...PROVIDERS.map(({ exported }) => exported));
   for (const { id } of listTargets()) {
     it(`is written for ${id}`, () => {

@@ -97,7 +97,7 @@ function attach(library: FakeLibrary, wake: "callback" | "fd" = "callback") {
 }
 
 describe("Guest.attach()", () => {
-  it("takes the configuration that is waiting, without having been woken", async () => {
+  it("reads the waiting configuration without a wake", async () => {
     const library = new FakeLibrary();
     const guest = await attach(library);
     await settle();
@@ -152,7 +152,7 @@ describe("Guest.attach()", () => {
 });
 
 describe("Guest, when it is woken", () => {
-  it("takes every frame that is waiting", async () => {
+  it("reads every waiting frame", async () => {
     const library = new FakeLibrary();
     const guest = await attach(library);
     for (const id of [1, 2, 3]) {
@@ -213,7 +213,7 @@ describe("Guest.detach()", () => {
     assertEquals(library.events.filter((event) => event === "detach").length, 1);
   });
 
-  it("neither takes nor sends anything afterwards", async () => {
+  it("neither reads nor sends frames afterwards", async () => {
     const library = new FakeLibrary();
     const guest = await attach(library);
     await settle();

@@ -7,7 +7,7 @@ import data from "./config.json" with { type: "json" };
 
 describe("readNativeConfig()", () => {
   for (const text of [undefined, "", "  \n", "{}"]) {
-    it(`takes ${JSON.stringify(text)} for nothing in particular`, () => {
+    it(`reads ${JSON.stringify(text)} as the defaults`, () => {
       assertEquals(readNativeConfig(text), { selection: {}, config: undefined });
     });
   }

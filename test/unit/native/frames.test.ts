@@ -160,7 +160,7 @@ describe("FrameStream", () => {
     });
   }
 
-  it("copies what it keeps: the bytes are only lent", () => {
+  it("copies the bytes that it stores", () => {
     const ids: number[] = [];
     const stream = new FrameStream((bytes) => readFrames(bytes, ({ id }) => void ids.push(id)));
     const lent = frame(1, 0, 42);

@@ -84,7 +84,7 @@ describe("HostBridge, when it is configured", () => {
     assertEquals(host.names(), ["b"]);
   });
 
-  it("gives the tools their configuration, and takes it back with the next one", async () => {
+  it("configures the tools, and undoes that with the next configuration", async () => {
     const tool = fakeTool("greet", {
       config: anything,
       execute: (_params: unknown, { config }: { readonly config: unknown }) => config,
@@ -230,7 +230,7 @@ describe("HostBridge, when it is configured", () => {
     assertEquals(host.result(1), { error: "runtime_unavailable", message: "no such module" });
   });
 
-  it("lets go of a configuration that was replaced while its tools were loaded", async () => {
+  it("releases a configuration that was replaced while its tools were loaded", async () => {
     const registry = fakeRegistry({ tools: [echo] });
     const native = toolsOfRegistry(registry);
     const loads: ((tools: typeof native) => void)[] = [];
@@ -260,7 +260,7 @@ describe("HostBridge, for a call", () => {
     assertEquals(host.of("result")[0]?.flags, 0);
   });
 
-  it("takes NULL and an empty string for no parameters, and null for no result", async () => {
+  it("reads NULL and an empty string as no parameters, and sends null for no result", async () => {
     const given: unknown[] = [];
     const tool = fakeTool("a", { execute: (params: unknown) => void given.push(params) });
     const { host } = await configured({ tools: [tool] });
@@ -318,7 +318,7 @@ describe("HostBridge, for a call", () => {
     assertEquals(host.result(3), { error: "denied", message: "No", repaired });
   });
 
-  it("keeps a NUL out of the text, which it would end", async () => {
+  it("removes a NUL from the text", async () => {
     const tool = fakeTool("a", {
       execute: () => {
         throw new Error("a\0b");
@@ -547,7 +547,7 @@ describe("HostBridge, as its registry changes", () => {
     assertEquals(host.failure(2).error, "unknown_tool");
   });
 
-  it("has told the list that a tool changed before the tool's result", async () => {
+  it("sends the list that a tool changed before the tool's result", async () => {
     const { host, registry } = await configured({
       tools: [fakeTool("grow", { execute: () => void registry.registerTool(fakeTool("new")) })],
     });
@@ -652,7 +652,7 @@ describe("HostBridge", () => {
     assertEquals(host.replies, []);
   });
 
-  it("lets go of everything when it is closed", async () => {
+  it("releases everything when it is closed", async () => {
     const { tool, context } = held("a");
     const maybe = fakeTool("maybe", { isAvailable: () => true });
     const { host, registry } = await configured({ tools: [tool, maybe] });

@@ -265,7 +265,7 @@ describe("a question of a call", () => {
 });
 
 describe("a task", () => {
-  it("needs what keeps tasks", async () => {
+  it("needs a store of tasks", async () => {
     const { host } = await hostOf();
     const START = 2 << 2;
     host.bridge.receive(

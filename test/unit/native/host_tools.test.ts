@@ -51,7 +51,7 @@ describe("writeToolList()", () => {
     });
   });
 
-  it("keeps to itself whom a tool is for", () => {
+  it("does not list the roles and scopes of tools", () => {
     const text = writeToolList([
       fakeTool("a", { roles: ["secret-role"], scopes: ["secret-scope"] }),
     ]);

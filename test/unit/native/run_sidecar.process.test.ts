@@ -213,7 +213,7 @@ function open(bun: FakeBun) {
 }
 
 describe("BunSidecarSocket", () => {
-  it("keeps what is written before it is connected, although the bytes are only lent", async () => {
+  it("copies the bytes that are written before it is connected", async () => {
     const bun = new FakeBun();
     const { socket } = open(bun);
     const lent = new Uint8Array([1, 2]);

@@ -27,7 +27,7 @@ describe("ToolRegistry.updateTool() with a configuration", () => {
     assertEquals(runtime.state, '{"root":"/new"}');
   });
 
-  it("leaves calls under way what they have, and disposes of it when they have ended", async () => {
+  it("keeps the old state for calls in flight, and disposes of it at their end", async () => {
     const events: string[] = [];
     const tool = configurable("a", events);
     const registry = fakeRegistry({ tools: [tool], config: { a: { root: "/old" } } });

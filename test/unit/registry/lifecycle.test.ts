@@ -129,7 +129,7 @@ describe("ToolRegistry.acquire()", () => {
     return { registry, reports, init };
   }
 
-  it("reports what came late and could not be disposed of", async () => {
+  it("reports a late state that cannot be disposed of", async () => {
     const cause = new Error("No");
     const { init, reports } = await lateInit(() => Promise.reject(cause));
     init.resolve();
@@ -344,7 +344,7 @@ describe("ToolRegistry.ready()", () => {
     );
   });
 
-  it("leaves no call open, so that nothing holds dispose up", async () => {
+  it("leaves no call open, so that dispose does not wait", async () => {
     const tool = fakeTool("a", { init: () => 1 });
     const registry = fakeRegistry({ tools: [tool] });
     await registry.ready();
@@ -420,7 +420,7 @@ describe("ToolRegistry.dispose()", () => {
     assertEquals(disposed, ["state"]);
   });
 
-  it("is over once, for everybody who asks", async () => {
+  it("runs once, and resolves for all callers", async () => {
     let disposed = 0;
     const registry = fakeRegistry({ tools: [fakeTool("a", { dispose: () => void disposed++ })] });
     const first = registry.dispose();
@@ -459,7 +459,7 @@ describe("ToolRegistry.dispose()", () => {
     assert(ended);
   });
 
-  it("leaves an empty registry that takes no tools", async () => {
+  it("leaves an empty registry that rejects tools", async () => {
     const registry = fakeRegistry({ tools: [fakeTool("a"), fakeTool("b")] });
     const toolset = registry.select();
     await registry.dispose();

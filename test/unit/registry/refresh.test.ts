@@ -65,7 +65,7 @@ describe("ToolRegistry.refresh()", () => {
     assertEquals(told, ["a available"]);
   });
 
-  it("is not done again by an availability function that it asks", () => {
+  it("is not repeated by an availability function that it calls", () => {
     let asked = 0;
     const registry: ToolRegistry = new ToolRegistry({
       tools: [{

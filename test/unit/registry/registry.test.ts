@@ -59,7 +59,7 @@ describe("ToolRegistry.registerTool()", () => {
   });
 
   for (const name of PROTOTYPE_NAMES) {
-    it(`takes a tool named ${name} for a tool, and nothing else`, () => {
+    it(`finds a tool named ${name} only after its registration`, () => {
       const registry = fakeRegistry();
       assertEquals(registry.getTool(name), undefined);
       assertFalse(registry.hasTool(name));
@@ -78,7 +78,7 @@ describe("ToolRegistry.registerTool()", () => {
 });
 
 describe("ToolRegistry.registerTools()", () => {
-  it("takes all tools in, in one go", () => {
+  it("registers all tools atomically", () => {
     const registry = fakeRegistry();
     const tools = [fakeTool("b"), fakeTool("a")];
     assertEquals(registry.registerTools(tools), tools);
@@ -96,7 +96,7 @@ describe("ToolRegistry.registerTools()", () => {
     ["is not a definition", null as never, "Cannot define a tool"],
   ];
   for (const [what, tool, message] of bad) {
-    it(`takes none in when the last one ${what}`, () => {
+    it(`registers no tool when the last one ${what}`, () => {
       const registry = fakeRegistry({ tools: [fakeTool("old")] });
       const changes: string[] = [];
       registry.subscribe(({ tool }) => changes.push(tool.id));
@@ -105,7 +105,7 @@ describe("ToolRegistry.registerTools()", () => {
     });
   }
 
-  it("takes none in when iterating them registers one of them", () => {
+  it("registers no tool when iterating them registers one of them", () => {
     const registry = fakeRegistry();
     function* tools() {
       yield fakeTool("a");

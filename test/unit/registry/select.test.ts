@@ -112,7 +112,7 @@ describe("ToolRegistry.select()", () => {
     assertThrows(() => registry.getToolsByTag(undefined as never), TypeError, "/tagsAll/0");
   });
 
-  it("takes null for no context", () => {
+  it("reads null as no context", () => {
     const registry = fakeRegistry({ tools: [fakeTool("a")] });
     assertStrictEquals(registry.getAvailableTools(null), registry.getAvailableTools());
     assertStrictEquals(registry.getFunctionDefinitions(null), registry.getFunctionDefinitions());

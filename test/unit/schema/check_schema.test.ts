@@ -83,7 +83,7 @@ describe("checkSchema()", () => {
     });
   }
 
-  it("calls the schema what the caller calls it", () => {
+  it("names the schema in messages as the caller does", () => {
     assertThrows(
       () => checkSchema({ type: 3 }, 'the parameters of tool "a$&"'),
       TypeError,
@@ -109,7 +109,7 @@ describe("checkSchema()", () => {
       return schema;
     }
 
-    it("takes 5,000 schemas, and no more", () => {
+    it("accepts at most 5,000 schemas", () => {
       assertEquals(problemOf({ allOf: Array.from({ length: 4_999 }, () => ({})) }), "accepted");
       assertEquals(
         problemOf({ allOf: Array.from({ length: 5_000 }, () => ({})) }),
@@ -121,7 +121,7 @@ describe("checkSchema()", () => {
       assert(problemOf({ anyOf: Array.from({ length: 100_000 }, () => ({})) }).startsWith("Range"));
     });
 
-    it("takes 64 levels, and no more", () => {
+    it("accepts at most 64 levels", () => {
       assertEquals(problemOf(nested(64)), "accepted");
       assert(problemOf(nested(65)).endsWith("the schema must have at most 64 levels"));
       assert(problemOf(nested(100_000)).startsWith("RangeError"));
@@ -134,7 +134,7 @@ describe("checkSchema()", () => {
       assert(problemOf({ "x-unknown": value }).endsWith("at most 64 levels"));
     });
 
-    it("takes 100,000 values, and no more", () => {
+    it("accepts at most 100,000 values", () => {
       assertEquals(problemOf({ enum: Array.from({ length: 99_000 }, (_, i) => i) }), "accepted");
       assert(
         problemOf({ enum: Array.from({ length: 101_000 }, (_, i) => i) })
@@ -142,7 +142,7 @@ describe("checkSchema()", () => {
       );
     });
 
-    it("takes a million characters, and no more", () => {
+    it("accepts at most a million characters", () => {
       assertEquals(problemOf({ description: "a".repeat(999_000) }), "accepted");
       assert(problemOf({ description: "a".repeat(1_000_001) }).endsWith("1000000 characters"));
       assert(problemOf({ properties: { ["a".repeat(1_000_001)]: true } }).endsWith("characters"));

@@ -238,7 +238,7 @@ describe("boundSteps()", () => {
     }, { b: NUMBERS, c: TEXT }],
   ];
   for (const [what, schema, value] of within) {
-    it(`lets a check begin: ${what}`, () => {
+    it(`starts a check: ${what}`, () => {
       assertEquals(bounded(schema).check(value), true);
       assertEquals(bounded(schema).issues(value), []);
     });
@@ -289,7 +289,7 @@ describe("boundSteps()", () => {
     }, NUMBERS],
   ];
   for (const [what, schema, value] of beyond) {
-    it(`lets no check begin: ${what}`, () => {
+    it(`rejects a value without a check: ${what}`, () => {
       const validator = bounded(schema);
       assertEquals(validator.check(value), false);
       assertEquals(validator.issues(value).map(({ keyword }) => keyword), ["schema"]);
@@ -298,7 +298,7 @@ describe("boundSteps()", () => {
     });
   }
 
-  it("does not look at short values", () => {
+  it("does not estimate the steps of short values", () => {
     let looks = 0;
     const value = new Proxy({}, { ownKeys: () => (looks++, []) });
     const validator = bounded(UNION);

@@ -139,7 +139,7 @@ describe("ToolAvailabilityContext", () => {
     assertEquals(read.enabledToolIds, []);
   });
 
-  it("has one key for all contexts that say the same", () => {
+  it("has one key for all equal contexts", () => {
     const one = new ToolAvailabilityContext({
       disabledToolIds: ["b", "a"],
       hasGitRepository: false,

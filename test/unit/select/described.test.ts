@@ -34,7 +34,7 @@ function inLocale(locale: string) {
 describe("a description that is a function", () => {
   const registry = new ToolRegistry({ tools: [read, { name: "rm", description: "Deletes." }] });
 
-  it("is the text for a reader of whom nothing is known, where no reader is", () => {
+  it("is the text for an unknown reader if the selection names none", () => {
     assertEquals(registry.getTool("read")?.description, "Reads a file.");
     assertEquals(registry.select().get("read")?.description, "Reads a file.");
     assertEquals(registry.select(inLocale("xx")).get("read")?.description, "Reads a file.");
@@ -70,7 +70,7 @@ describe("a description that is a function", () => {
     assertStrictEquals(toolset.narrow(inLocale("de")).tools, toolset.tools);
   });
 
-  it("follows a narrower selection, which may know more of the reader", () => {
+  it("follows a narrower selection that describes the reader further", () => {
     const german = registry.select(inLocale("de"));
     assertEquals(
       german.narrow({ maxRisk: "medium" }).get("read")?.description,
@@ -116,7 +116,7 @@ describe("a description that is a function", () => {
     assertEquals(called.ok && called.content, "text");
   });
 
-  it("is searched by its text for a reader of whom nothing is known", () => {
+  it("is searched by its text for an unknown reader", () => {
     assertEquals(registry.searchTools("file").map(({ id }) => id), ["read"]);
     assertEquals(registry.searchTools("Datei").map(({ id }) => id), []);
   });

@@ -61,7 +61,7 @@ describe("filters", () => {
     });
   }
 
-  it("keep a tool called constructor apart from what every object has", () => {
+  it("do not confuse a tool named constructor with an inherited member", () => {
     const odd = fakeTool("constructor");
     assertEquals([allowIds("constructor")(odd), denyIds("toString")(odd)], [true, true]);
     assertEquals(allowIds("toString")(odd), false);
@@ -73,7 +73,7 @@ describe("filters", () => {
     assertEquals(idsKeptBy(anyOf(truthy)), []);
   });
 
-  it("take a promise for a throw, so that no negation keeps a tool for it", () => {
+  it("treat a promise as an error, also in a negation", () => {
     const promise = (() => Promise.reject(new Error("The list is down"))) as unknown as ToolFilter;
     for (const filter of [promise, not(promise), not(not(promise)), not(anyOf(promise))]) {
       assertEquals(buildToolset(tools, { filters: [filter] }).ids, []);

@@ -21,7 +21,7 @@ const read = makeTool({
 describe("new FunctionDefinition()", () => {
   // Specification: "public string Name { get; init; } = string.Empty", likewise the description;
   // "public JsonSchema Parameters { get; init; } = JsonSchema.Empty".
-  it("is empty where nothing is said", () => {
+  it("has empty defaults", () => {
     const empty = { type: "object", properties: {}, additionalProperties: false };
     assertEquals(new FunctionDefinition().toJSON(), {
       name: "",
@@ -36,7 +36,7 @@ describe("new FunctionDefinition()", () => {
     assertEquals(new FunctionDefinition().canCallWithoutParameters, true);
   });
 
-  it("keeps what is said", () => {
+  it("has the given fields", () => {
     const said = { name: "file:read", description: "Reads a file.", parameters };
     const definition = new FunctionDefinition(said);
     assertEquals(definition.toJSON(), said);

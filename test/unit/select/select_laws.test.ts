@@ -109,7 +109,7 @@ describe("selection, for any tools and any selection", () => {
     }));
   });
 
-  it("never keeps what is denied by id, whatever else is said", () => {
+  it("never keeps a tool that is denied by id", () => {
     fc.assert(fc.property(someTools, aSelection, some(ids), (tools, selection, denyIds) => {
       const kept = idsOf(tools, { ...selection, allowIds: ids, denyIds });
       assertEquals(kept.filter((id) => denyIds.includes(id)), []);
@@ -166,7 +166,7 @@ describe("filters, for any tool", () => {
 });
 
 describe("ToolAvailabilityContext, for any fields", () => {
-  it("survives a trip through JSON, with its key", () => {
+  it("is unchanged after JSON, with its key", () => {
     fc.assert(fc.property(aContext, (fields) => {
       const context = new ToolAvailabilityContext(fields);
       const read = ToolAvailabilityContext.fromJSON(JSON.parse(JSON.stringify(context)));
@@ -175,7 +175,7 @@ describe("ToolAvailabilityContext, for any fields", () => {
     }));
   });
 
-  it("has equal keys exactly for contexts that say the same", () => {
+  it("has equal keys exactly for equal contexts", () => {
     fc.assert(fc.property(aContext, aContext, (one, other) => {
       const a = new ToolAvailabilityContext(one);
       const b = new ToolAvailabilityContext(other);

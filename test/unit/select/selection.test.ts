@@ -57,7 +57,7 @@ describe("Selection", () => {
     assertEquals(asked, ["first a:one", "second a:one", "policy a:one", "first a:two"]);
   });
 
-  it("takes a filter that throws, or does not answer true, as a no", () => {
+  it("removes a tool if a filter throws or does not return true", () => {
     const answers: unknown[] = [1, "true", {}, Promise.resolve(true), undefined];
     for (const answer of answers) {
       assertEquals(idsOf({ filters: [(() => answer) as unknown as ToolFilter] }), []);
@@ -70,7 +70,7 @@ describe("Selection", () => {
     assertEquals(idsOf({ filters: [throwing] }), ["a:one", "a:two", "b:one"]);
   });
 
-  it("takes a policy that throws, or does not answer true, as a no", () => {
+  it("removes a tool if a policy throws or does not return true", () => {
     const throwing = {
       name: "throws",
       allow: (tool: Tool | undefined): boolean => {
@@ -171,7 +171,7 @@ describe("Selection", () => {
 });
 
 describe("selectionKey()", () => {
-  it("is the same for selections that say the same", () => {
+  it("is equal for equal selections", () => {
     const one: Selection = {
       role: "control",
       namespace: "a",

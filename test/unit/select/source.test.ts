@@ -27,7 +27,7 @@ describe("listSource()", () => {
     assertEquals(queries, [{ services: {}, config: undefined }]);
   });
 
-  it("takes a function that throws, or does not answer true, as a no", () => {
+  it("treats a tool as unavailable if its function throws or does not return true", () => {
     const source = listSource([]);
     const throwing = fakeTool("a", {
       isAvailable: () => {

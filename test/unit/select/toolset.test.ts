@@ -63,7 +63,7 @@ describe("buildToolset()", () => {
     assertEquals(toolset.ids, ["a", "b"]);
   });
 
-  it("takes a source without tools for an empty one", () => {
+  it("treats a source without tools as empty", () => {
     const source = { ...listSource([low]), tools: null };
     assertEquals(buildToolset(source).ids, []);
   });
@@ -84,7 +84,7 @@ describe("buildToolset()", () => {
     assertStrictEquals(toolset.source, source);
   });
 
-  it("takes a registry that can be iterated for a registry", () => {
+  it("treats an iterable registry as a registry", () => {
     const source = { ...listSource([low]), [Symbol.iterator]: () => [high].values() };
     assertEquals(buildToolset(source).ids, ["low"]);
   });

@@ -84,14 +84,14 @@ describe("ToolsetBuilder", () => {
     ["a function that gives nothing", { tools: () => undefined }, []],
   ];
   for (const [what, source, ids] of sources) {
-    it(`takes a registry whose tools are ${what}`, () => {
+    it(`accepts a registry whose tools are ${what}`, () => {
       assertEquals(new ToolsetBuilder("test").fromRegistry(source).build().ids, ids);
       assertEquals(new ToolsetBuilder("test").fromTools(source).build().ids, ids);
       assertEquals(buildToolset(source).ids, ids);
     });
   }
 
-  it("takes no list for an empty one", () => {
+  it("treats an absent list as empty", () => {
     for (const nothing of [null, undefined]) {
       assertEquals(new ToolsetBuilder("test").fromTools(nothing).build().ids, []);
     }

@@ -81,7 +81,7 @@ describe("defineTool()", () => {
     assertEquals([{ ...tool }, Object.create(tool), null, undefined, "echo"].some(isTool), false);
   });
 
-  it("lets a word of the author go before a derived hint", () => {
+  it("prefers a hint of the author to a derived one", () => {
     const { annotations } = makeTool(
       definition({
         risk: "safe",
@@ -96,7 +96,7 @@ describe("defineTool()", () => {
     });
   });
 
-  it("takes each tag, role and scope once", () => {
+  it("removes duplicate tags, roles and scopes", () => {
     const { tags, roles, scopes } = makeTool(
       definition({ tags: ["b", "a", "b"], roles: ["r", "r"], scopes: ["s", "s"] }),
     );
@@ -368,7 +368,7 @@ describe("defineTool(), on a tool of another copy of plue", () => {
     assertEquals(copy, expected);
   });
 
-  it("keeps what it runs", () => {
+  it("keeps its functions", () => {
     assertEquals(makeTool(foreign as ToolDefinition).execute?.({}, undefined as never), 42);
   });
 

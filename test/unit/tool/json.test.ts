@@ -119,7 +119,7 @@ describe("copyJson()", () => {
     assertThrows(() => copyJson(values, "it"), TypeError, "more than 1000000 values");
   });
 
-  it("says in few words where a deep value is", () => {
+  it("describes the position of a deep value briefly", () => {
     const error = assertThrows(
       () => copyJson({ ["long".repeat(1000)]: { x: NaN } }, "it"),
       TypeError,

@@ -60,7 +60,7 @@ describe("ToolResult.error()", () => {
     );
   });
 
-  it("lets the caller say whether it is worth another try", () => {
+  it("accepts retryable from the caller", () => {
     assertEquals(ToolResult.error("threw", "", { retryable: true }).error.retryable, true);
     assertEquals(ToolResult.error("timeout", "", { retryable: false }).error.retryable, false);
   });

@@ -185,7 +185,7 @@ group("nearIds()", () => {
     });
   }
 
-  it("puts the nearest first and keeps to the limit", () => {
+  it("returns the nearest first, up to the limit", () => {
     const many = ["reads", "read", "re-ad", "rea", "bread"];
     assertEquals(nearIds("read", many, 10), ["re-ad", "read", "bread", "rea", "reads"]);
     assertEquals(nearIds("read", many), ["re-ad", "read", "bread"]);
@@ -195,7 +195,7 @@ group("nearIds()", () => {
     assertEquals(nearIds("rm", ["fs:rm", "fs:mv"]), ["fs:rm"]);
   });
 
-  it("looks at the first thousand ids", () => {
+  it("compares the first thousand ids", () => {
     const many = Array.from({ length: 999 }, (_, index) => `tool-number-${index}`);
     assertEquals(nearIds("eco", [...many, "echo", "ecko"]), ["echo"]);
   });

@@ -81,12 +81,12 @@ function derive(said: Partial<Said>): ReturnType<typeof deriveAnnotations> {
 
 describe("deriveAnnotations()", () => {
   for (const risk of ["safe", "low", "medium"] as const) {
-    it(`leaves clients to assume the worst of a tool that only says "${risk}"`, () => {
+    it(`derives no read-only hint from the risk "${risk}"`, () => {
       assertEquals(derive({ risk }), { readOnlyHint: false, idempotentHint: false });
     });
   }
 
-  it("takes high and critical tools for destructive", () => {
+  it("derives that high and critical tools are destructive", () => {
     const destructive = RISK_LEVELS.filter((risk) => derive({ risk }).destructiveHint);
     assertEquals(destructive, ["high", "critical"]);
   });
@@ -129,24 +129,24 @@ describe("deriveAnnotations()", () => {
     assertEquals(derive({ risk: "safe", tags: ["destructive"] }).destructiveHint, true);
   });
 
-  it("takes a tool's own word that it is idempotent", () => {
+  it("derives the hint from the field idempotent", () => {
     assertEquals(derive({ risk: "critical", idempotent: true }).idempotentHint, true);
   });
 
-  it("takes a network tool for open to the world, by category or by tag", () => {
+  it("derives that a network tool is open to the world, by category or by tag", () => {
     assertEquals(derive({ category: "network" }).openWorldHint, true);
     assertEquals(derive({ category: "git", tags: ["network"] }).openWorldHint, true);
   });
 
   // A tool of the category "search" may search the web.
-  it("takes no tool for closed to the world, whatever its category", () => {
+  it("derives for no category that a tool is closed to the world", () => {
     for (const category of [...KNOWN_CATEGORIES, "a category of my own", undefined]) {
       const { openWorldHint } = derive({ category, risk: "safe", tags: ["read-only"] });
       assertEquals(openWorldHint, category === "network" ? true : undefined);
     }
   });
 
-  it("lets the author's hints go before, and derives the others from them", () => {
+  it("prefers the author's hints, and derives the others from them", () => {
     assertEquals(deriveAnnotations(UNSAID, { readOnlyHint: true, openWorldHint: false }), {
       readOnlyHint: true,
       destructiveHint: false,

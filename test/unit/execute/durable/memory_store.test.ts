@@ -28,7 +28,7 @@ describe("memoryCallStore()", () => {
     assertEquals(typeof await store.create("t.a.2", value), "number");
   });
 
-  it("does not look at all entries for each of them that expires", async () => {
+  it("does not scan all entries each time one expires", async () => {
     const clock = { now: 1, timestamp: () => clock.now };
     const store = memoryCallStore({ clock });
     const keys = Array.from({ length: 100 }, (_, index) => `t.a.${index}`);

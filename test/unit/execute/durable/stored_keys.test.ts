@@ -92,7 +92,7 @@ describe("storedKeys()", () => {
     assertEquals(used[0], "create");
   });
 
-  it("keeps principals, keys and arguments apart", async () => {
+  it("separates principals, keys and arguments", async () => {
     const { ran, start } = processes();
     await start().call("pay", { n: 1 }, KEY);
     await start().call("pay", { n: 1 }, { ...KEY, principal: "bob" });
@@ -103,7 +103,7 @@ describe("storedKeys()", () => {
     assertStringIncludes(messageOf(other), "was used before with other arguments");
   });
 
-  it("keeps contexts of the host apart", async () => {
+  it("separates contexts of the host", async () => {
     const { ran, start } = processes();
     for (const tenant of ["a", "b", "a"]) {
       await start().call("pay", {}, { ...KEY, context: { tenant } });
@@ -111,7 +111,7 @@ describe("storedKeys()", () => {
     assertEquals(ran.length, 2);
   });
 
-  it("does not run what runs elsewhere", async () => {
+  it("does not run a call that another process is running", async () => {
     const work = deferred<string>();
     const started = deferred();
     let ran = 0;
@@ -165,7 +165,7 @@ describe("storedKeys()", () => {
     assertEquals(outcome(await start().call("pay", {}, KEY)), 1);
   });
 
-  it("keeps the result of a run that came back late, where no other took its key", async () => {
+  it("stores the result of a late run if no other run has claimed the key", async () => {
     const { start, late } = await cutOff();
     assertEquals(outcome(await start().call("pay", {}, KEY)), "unavailable");
     assertEquals(outcome(await late()), "late");
@@ -184,7 +184,7 @@ describe("storedKeys()", () => {
     assertStringIncludes(messageOf(again), "it has run");
   });
 
-  it("lets the calls of one process wait for the first", async () => {
+  it("makes other calls of the process wait for the first", async () => {
     const work = deferred<string>();
     const started = deferred();
     let ran = 0;
@@ -203,7 +203,7 @@ describe("storedKeys()", () => {
     assertEquals(outcome(await start().call("pay", {}, KEY)), 1);
   });
 
-  it("forgets a key after its window", async () => {
+  it("runs the call again after the window of its key", async () => {
     const clock = new FakeClock();
     const { ran, start } = processes({}, clock);
     await start().call("pay", {}, KEY);

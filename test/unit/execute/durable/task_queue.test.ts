@@ -304,13 +304,13 @@ describe("the retries of taskQueue()", () => {
     assert(first >= 500 && first <= 1_050 && second >= 1_000 && second <= 2_050, `${waits}`);
   });
 
-  it("wait as long as the failure says", async () => {
+  it("wait for the retryAfterMs of the failure", async () => {
     const busy = ToolResult.error("overloaded", "Busy", { retryAfterMs: 5_000 });
     const { waits } = await attempts([busy, "sent"], { initialDelayMs: 10 });
     assert((waits[0] ?? 0) >= 5_000, `${waits}`);
   });
 
-  it("do not repeat a failure that would come again, unless its code is named", async () => {
+  it("do not repeat a permanent failure, unless its code is listed", async () => {
     assertEquals((await attempts([wrong, "sent"], {})).waits.length, 0);
     const { task } = await attempts([wrong, "sent"], { codes: ["threw"], initialDelayMs: 10 });
     assertEquals(task?.status, "completed");

@@ -133,7 +133,7 @@ describe("callTasks().start()", () => {
     assertEquals(await ended(task.id, "completed"), { got: { n: 1 } });
   });
 
-  it("keeps why a call failed", async () => {
+  it("stores the failure of a call", async () => {
     const { start, ended } = processOf([{
       name: "fail",
       execute() {
@@ -215,7 +215,7 @@ describe("callTasks().start()", () => {
     assertEquals(states.filter((task) => task?.status === "input_required").length, 2);
   });
 
-  it("reports how far the call has come", async () => {
+  it("reports the progress of the call", async () => {
     const go = deferred();
     const { start, when, tasks } = processOf([{
       name: "count",
@@ -423,7 +423,7 @@ describe("a task", () => {
     assertEquals(await ended(id, "completed"), [YES, YES]);
   });
 
-  it("keeps that its result is blocks", async () => {
+  it("stores that its result consists of blocks", async () => {
     const content = [{ type: "text", text: "dot" }] as const;
     for (const [given, kept] of [[ToolResult.blocks(content), true], [{ content }, undefined]]) {
       const { start, when } = processOf([{ name: "draw", execute: () => given }]);
@@ -872,7 +872,7 @@ describe("callTasks().run()", () => {
     assertEquals("ok" in answer && outcome(answer), "aborted");
   });
 
-  it("does as the tool says", async () => {
+  it("follows the execution field of the tool", async () => {
     const work = deferred<string>();
     const { tasks, dispatcher, when } = processOf([
       { name: "always", execution: "task", execute: () => "done" },

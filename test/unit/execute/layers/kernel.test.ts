@@ -95,7 +95,7 @@ describe("a call", () => {
 });
 
 describe("a dispatcher without layers", () => {
-  it("neither sends what a tool emits nor cuts what is too large", async () => {
+  it("neither sends emissions nor truncates large results", async () => {
     const sent: unknown[] = [];
     const send = (value: unknown): void => void sent.push(value);
     const registry = new ToolRegistry({

@@ -135,7 +135,7 @@ describe("createToolIndex()", () => {
     assertEquals(found.search("open a file", 1).map(({ id }) => id), ["file-read"]);
   });
 
-  it("does not let a change of one tool show in the scores of words it lacks", () => {
+  it("does not change the scores of words that a changed tool lacks", () => {
     const before = indexOf(catalogue);
     const [hit] = before.search("terminal", 1);
     before.add(makeTool({ name: "file-write", description: "Something else entirely." }));
@@ -183,7 +183,7 @@ describe("createToolIndex()", () => {
     }
   });
 
-  it("keeps indexes apart", () => {
+  it("separates indexes", () => {
     const other = createToolIndex();
     other.add(makeTool({ name: "file-write", description: "d" }));
     other.remove("file-write");

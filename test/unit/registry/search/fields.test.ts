@@ -47,7 +47,7 @@ describe("searchFields()", () => {
     assertEquals(fields[NAMES]?.split(" ").sort(), ["fixed", "kind", "method", "rebase", "squash"]);
   });
 
-  it("takes parameters with the names of keywords for parameters", () => {
+  it("indexes parameters that have the names of keywords", () => {
     const fields = texts({
       type: "object",
       properties: {

@@ -10,7 +10,7 @@ describe("splitWords()", () => {
     });
   }
 
-  it("takes pairs of letters where words are not spaced", () => {
+  it("uses pairs of letters in scripts without spaces", () => {
     assertEquals(splitWords("検索する", 100), ["検索", "索す", "する"]);
     assertEquals(splitWords("文", 100), ["文"]);
     assertEquals(splitWords("𠮷野家", 100), ["𠮷野", "野家"]);
