@@ -47,10 +47,7 @@ export class Kernel implements CallShared {
 
   hostOf({ source, name }: Toolset): ToolHost {
     if (isToolHost(source)) return source;
-    fail(
-      `${MAKE} for the toolset "${name}"`,
-      "it was made from a list; register its tools",
-    );
+    fail(`${MAKE} for the toolset "${name}"`, "it was made from a list; register its tools");
   }
 
   /** Returns the dispatcher of these layers for the tools of a toolset. */

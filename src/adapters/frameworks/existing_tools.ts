@@ -37,7 +37,7 @@ function blockOf(part: unknown): ContentBlock {
   if (typeof bytes !== "string") {
     if (address !== undefined) return { type: "resource_link", uri: `${address}`, name, mimeType };
     throw new TypeError(
-      `Cannot return a part of the type "${type}": it must have a text, base64 data or a URL`,
+      `Cannot return a part of type "${type}": it must have text, base64 or a URL`,
     );
   }
   const kind = mimeType.split("/")[0];

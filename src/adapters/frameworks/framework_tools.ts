@@ -231,9 +231,7 @@ function looksLikeBlocks(value: unknown): boolean {
   return isObject(value) && value["blocks"] === true && Array.isArray(value["content"]);
 }
 
-/**
- * Returns blocks with a value. The field `blocks` marks them, because outputs are stored as JSON.
- */
+/** Returns blocks with a value. `blocks` marks them, because outputs are stored as JSON. */
 function blocksOf(value: unknown): object {
   const content = [{ type: "text", text: JSON.stringify(value) }];
   return { content, structuredContent: value, blocks: true };

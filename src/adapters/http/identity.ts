@@ -159,9 +159,7 @@ export function checkCaller(caller: Caller): void {
   checkSelection(selectionOfCaller(caller));
 }
 
-/**
- * Checks a caller, except its rights. Rejects promises: as text, all would be the same principal.
- */
+/** Checks a caller, except its rights. Rejects promises: all would be the same principal text. */
 export function checkAnswered(caller: Caller): void {
   requireCaller(caller);
   const values = Object.values(caller);

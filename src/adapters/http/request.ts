@@ -127,9 +127,7 @@ const EXECUTION_CLOSED: Problem = {
   detail: "This server only lists tools: neither authorize nor openExecution is set",
 };
 
-/**
- * Keyed by source: a call may outlive its handler, and another handler of the source can abort it.
- */
+/** By source: a call may outlive its handler, and another handler of the source can abort it. */
 const RUNNING = new WeakMap<Registry | Toolset, RunningCalls>();
 
 /** The state that the requests of one handler or endpoint share. Each request passes through `answer`. */

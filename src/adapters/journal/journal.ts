@@ -106,9 +106,7 @@ const DEFAULTS = {
 
 type Settings = typeof DEFAULTS & Pick<JournalOptions, "sink" | "onFailure">;
 
-/**
- * The size at which a batch of records ends, in characters. A larger batch would delay other work.
- */
+/** The size of a batch of records, in characters. A larger one would delay other work. */
 const BATCH_SIZE = 262_144;
 const RETRY_MS = 1_000;
 const CLOSE_MS = 10_000;

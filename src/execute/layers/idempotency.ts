@@ -141,11 +141,7 @@ async function waitForClaim(
     void settled(call, "internal", async () => {
       const late = await claimed;
       if (typeof late !== "function") return;
-      await late(
-        call.fail("aborted", "the call ended before its idempotency key was claimed"),
-        false,
-        0,
-      );
+      await late(call.fail("aborted", "it ended before its idempotency key was claimed"), false, 0);
     });
     throw interrupted;
   }

@@ -83,8 +83,8 @@ describe("fromAiSdkTools()", () => {
       [{ type: "execution-denied" }, "denied: the call was denied"],
       [
         { type: "content", value: [{ type: "custom" }] },
-        'threw: Cannot call "one": the tool threw: Cannot return a part of the type "custom": it ' +
-        "must have a text, base64 data or a URL",
+        'threw: Cannot call "one": the tool threw: Cannot return a part of type "custom": it must ' +
+        "have text, base64 or a URL",
       ],
     ];
     for (const [model, expected] of rows) {
