@@ -35,7 +35,6 @@ export type CallStarted = (call: Call) => void;
 export class Kernel implements CallShared {
   readonly settings: KernelSettings;
   readonly Context: typeof CallContext;
-  /** The plans of the tools, by host. */
   readonly plans: WeakMap<ToolHost, WeakMap<Tool, Plan>> = new WeakMap();
   #callIdPrefix: string | undefined;
   #calls = 0;

@@ -130,7 +130,6 @@ const UNITS_PER_MS = 1024;
 const STEPS = 8;
 const BUCKETS = 32 * STEPS + 1;
 
-/** Counts durations, in milliseconds. */
 export class Histogram {
   count = 0;
   totalMs = 0;

@@ -129,7 +129,6 @@ export interface RejectedTool extends ExportWarning {
 
 /** The result of an export. The losses, rejected tools and warnings are frozen. */
 export interface ExportResult<Tools = unknown, Id extends string = string, Request = object> {
-  /** The target's id. */
   readonly target: Id;
   /** The tools in the target's shape. Each export has a new copy, because clients modify tools. */
   readonly tools: Tools;

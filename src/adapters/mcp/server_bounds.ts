@@ -32,9 +32,8 @@ export class Pace {
 const MAX_UNASKED = 1_000;
 
 /**
- * Counts a server's messages that no request has caused (notifications, requests, other responses),
- * and the bytes of its streams. After too many of either in a second, reading pauses until the
- * second is over.
+ * Counts a server's messages without a request (notifications, requests, other responses), and the
+ * bytes of its streams. Beyond a limit, reading pauses until the second is over.
  */
 export class UnaskedMessages {
   readonly #clock: Clock;

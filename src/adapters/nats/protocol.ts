@@ -151,7 +151,6 @@ export interface CallMessage {
   readonly timeoutMs?: number | undefined;
 }
 
-/** Returns the call of a message, for the dispatcher of a worker. */
 export function requestOf(
   { callId, arguments: args, ticket, answers = {} }: CallMessage,
   { id: name }: Tool,

@@ -149,8 +149,7 @@ function labellingLayer(rulesFor: RulesFor, sessions: SessionStore): calls.Layer
         await mark(call, began);
         const result = await next(call);
         if (result.ok && succeeded.length > 0) {
-          // The tool has run, so its result is returned even if the mark cannot be stored. Without
-          // the mark, `onlyAfter` denies later calls.
+          // The tool has run: its result is returned. Without the mark, onlyAfter denies later calls.
           await mark(call, succeeded).catch((error) => call.report("rule", error));
         }
         return result;

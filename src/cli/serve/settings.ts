@@ -72,7 +72,6 @@ const SETTINGS = {
 
 type SettingsFlags = { readonly [Name in keyof typeof SETTINGS]?: string };
 
-/** The settings of a file. */
 interface FileSettings {
   readonly values: SettingsFlags;
   /** True if the file describes callers, so that `PLUE_TOKEN` is not needed. */

@@ -66,7 +66,6 @@ export interface ApprovalOptions {
 /** Runs the rest of a call after its approval. A call with a `message` needs a new approval. */
 export type ApprovalFunction = (call: Call, next: Next, message?: string) => Outcome;
 
-/** The arguments of approved calls. */
 const approvedArguments: WeakMap<Call, unknown> = new WeakMap();
 
 /**
