@@ -12,7 +12,7 @@ describe("a dispatcher with layers only", () => {
     assertThrows(
       () => new Dispatcher(toolset),
       TypeError,
-      'for the toolset "mine": it was made from a list; register its tools',
+      'for the toolset "mine": its tools are not registered',
     );
   });
 
