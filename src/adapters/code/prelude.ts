@@ -12,7 +12,7 @@
 export const PRELUDE = `(() => {
   const { parse, stringify } = JSON;
   const [NativePromise, NativeProxy, text] = [Promise, Proxy, String];
-  const waiting = { __proto__: null };
+  const waiting = [];
   const log = [];
   let limits, end, calls = "", count = 0, logged = 0;
 
@@ -33,13 +33,13 @@ export const PRELUDE = `(() => {
     calls += "\\n" + name + "\\n" + json;
   });
   const hidden = { __proto__: null, then: true, toJSON: true };
-  const paths = { __proto__: null };
   const pathTo = (id, separator) => {
     const name = stringify(id);
+    const paths = { __proto__: null };
     const get = (_, key) => {
-      if (typeof key === "symbol" || hidden[key]) return undefined;
-      const to = id + separator + key;
-      return paths[to] ??= pathTo(to, separator === "" ? ":" : ".");
+      const known = paths[key];
+      if (known || typeof key === "symbol" || hidden[key]) return known;
+      return paths[key] = pathTo(id + separator + key, separator === "" ? ":" : ".");
     };
     return new NativeProxy(() => {}, { get, apply: (_, __, args) => call(name, args[0]) });
   };
@@ -87,7 +87,7 @@ export const PRELUDE = `(() => {
   const settle = (json) => {
     const { index, ok, value } = parse(json);
     const { resolve, reject } = waiting[index];
-    delete waiting[index];
+    waiting[index] = undefined;
     if (ok) resolve(value);
     else reject(new ToolError(value.code, value.message));
   };

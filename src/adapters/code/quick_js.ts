@@ -82,6 +82,8 @@ async function open(
         ranMs + systemClock.now() - turnBegan > cpuMs * MAX_SLOWNESS,
   });
   const prelude = vm.evalCode(PRELUDE, "plue.js");
+  const names = ["run", "fail", "settle", "take"] as const;
+  const functions = new Map(names.map((name) => [name, prelude.getProp(name)]));
 
   const checkLimits = (error: unknown): void => {
     const why = isInterrupted
@@ -96,7 +98,8 @@ async function open(
   /** Calls a function of the prelude, and then the jobs of the program. */
   const enter = (operation: Operation, args: () => readonly JSValueHandle[]): string => {
     try {
-      const result = vm.callFunction(prelude.getProp(operation), vm.undefined, ...args());
+      const method = functions.get(operation) as JSValueHandle;
+      const result = vm.callFunction(method, vm.undefined, ...args());
       if (operation !== "take") vm.executePendingJobs();
       else {
         const text = result.toString();
