@@ -154,15 +154,16 @@ class ToolPins implements ImportPins {
       const offers = await offersOf(imported);
       const checked = { imported, key, offers };
       try {
-        const all = await this.#load();
-        let approved = all.get(key);
-        if (approved === undefined) {
-          const isTrusting = this.#options.firstImport === "trust";
-          const trusted = offers.filter(({ isSuspect }) => isTrusting && !isSuspect);
-          approved = new Map(trusted.map((offer) => [offer.tool.id, offer]));
-          await this.#save(all.set(key, approved));
-        }
-        return this.#judged(checked, approved);
+        // Known pins need no lock, so that they can be on a disk that is only read.
+        const known = (await this.#load()).get(key);
+        const isTrusting = this.#options.firstImport === "trust";
+        return this.#judged(
+          checked,
+          known ?? await this.#change(key, (stored) => {
+            const trusted = offers.filter(({ isSuspect }) => isTrusting && !isSuspect);
+            return stored ?? new Map(trusted.map((offer) => [offer.tool.id, offer]));
+          }),
+        );
       } catch (error) {
         return this.#unverified(checked, describeThrown(error, 300));
       }
@@ -175,22 +176,25 @@ class ToolPins implements ImportPins {
     wanted: readonly (string | HeldTool)[],
   ): Promise<PinnedImport<Source>> {
     return this.#inTurn(async () => {
-      const all = await this.#load();
-      const approved: Approved = all.get(checked.key) ?? new Map();
-      for (const one of wanted) {
-        const id = typeof one === "string" ? one : one.id;
-        const action = `approve ${describe(id)}`;
-        const found = held.find((candidate) => candidate.id === id);
-        if (found === undefined) fail(action, "the tool is not held back");
-        if (typeof one !== "string" && one.digest !== found.digest) {
-          fail(action, "the definition no longer has the given digest; review the new definition");
+      const approved = await this.#change(checked.key, (approved = new Map()) => {
+        for (const one of wanted) {
+          const id = typeof one === "string" ? one : one.id;
+          const action = `approve ${describe(id)}`;
+          const found = held.find((candidate) => candidate.id === id);
+          if (found === undefined) fail(action, "the tool is not held back");
+          if (typeof one !== "string" && one.digest !== found.digest) {
+            fail(
+              action,
+              "the definition no longer has the given digest; review the new definition",
+            );
+          }
+          const offer = checked.offers.find(({ tool }) => tool.id === id);
+          if (offer === undefined) approved.delete(id);
+          else approved.set(id, offer);
+          if (found.formerId !== undefined) approved.delete(found.formerId);
         }
-        const offer = checked.offers.find(({ tool }) => tool.id === id);
-        if (offer === undefined) approved.delete(id);
-        else approved.set(id, offer);
-        if (found.formerId !== undefined) approved.delete(found.formerId);
-      }
-      await this.#save(all.set(checked.key, approved));
+        return approved;
+      });
       return this.#judged(checked, approved);
     });
   }
@@ -258,8 +262,15 @@ class ToolPins implements ImportPins {
     return text === undefined ? new Map() : await parsePins(text);
   }
 
-  async #save(all: ReadonlyMap<string, Approved>): Promise<void> {
-    await this.#inTime(this.#store.save(await writePins(all)));
+  /** Replaces the pins of one import by the result of `change`. */
+  async #change(key: string, change: (stored?: Approved) => Approved): Promise<Approved> {
+    const work = async (): Promise<Approved> => {
+      const all = await this.#load();
+      const next = change(all.get(key));
+      await this.#inTime(this.#store.save(await writePins(all.set(key, next))));
+      return next;
+    };
+    return await (this.#store.exclusive?.(work) ?? work());
   }
 
   async #inTime<Answer>(answer: Promise<Answer>): Promise<Answer> {

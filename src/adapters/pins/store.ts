@@ -1,12 +1,23 @@
 /** Stores of pins. */
 
+import { systemClock } from "../../tool/mod.ts";
+
 /** A store of one text. */
 export interface PinStore {
   /** Returns the last saved text; `undefined` if there is none. Rejects if the text cannot be read. */
   load(): Promise<string | undefined>;
   /** Replaces the stored text atomically. */
   save(text: string): Promise<void>;
+  /**
+   * Runs a function that loads and saves while no other process does. A store without it must not be
+   * shared by processes: one would overwrite the other's pins, and trust the lost import again.
+   */
+  exclusive?<Result>(work: () => Promise<Result>): Promise<Result>;
 }
+
+/** The age in milliseconds from which the lock of a file belongs to a process that has died. */
+const STALE_MS = 10_000;
+const RETRY_MS = 20;
 
 /** Stores pins in memory. */
 export function memoryStore(): PinStore {
@@ -42,6 +53,26 @@ export function fileStore(path: string): PinStore {
       } catch (error) {
         await rm(next, { force: true });
         throw error;
+      }
+    },
+    async exclusive(work) {
+      const { open, rm, stat } = await files();
+      const lock = `${path}.lock`;
+      for (;;) {
+        try {
+          await (await open(lock, "wx", 0o600)).close();
+          break;
+        } catch (error) {
+          if ((error as { readonly code?: unknown }).code !== "EEXIST") throw error;
+        }
+        const { mtimeMs } = await stat(lock).catch(() => ({ mtimeMs: Infinity }));
+        if (systemClock.timestamp() - mtimeMs > STALE_MS) await rm(lock, { force: true });
+        else await new Promise<void>((retry) => systemClock.setTimeout(retry, RETRY_MS));
+      }
+      try {
+        return await work();
+      } finally {
+        await rm(lock, { force: true });
       }
     },
   };

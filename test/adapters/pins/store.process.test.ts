@@ -2,7 +2,7 @@ import { importTools } from "@plue/tools/formats";
 import { fileStore, toolPins } from "@plue/tools/pins";
 import { afterEach, beforeEach, describe, it } from "bun:test";
 import { assertEquals, assertRejects } from "@std/assert";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -41,6 +41,26 @@ describe("toolPins() with a file", () => {
       ),
     );
     assertEquals(Object.keys(JSON.parse(readFileSync(file, "utf8")).imports).sort(), names);
+  });
+
+  it("does not overwrite the pins that another process stores at the same time", async () => {
+    const names = Array.from({ length: 10 }, (_, number) => `x${number}`);
+    await Promise.all(names.map((namespace, number) =>
+      // A store of its own takes no turns with the others, as in another process.
+      importTools("mcp", list("Reads."), {
+        namespace,
+        pins: toolPins(number % 2 === 0 ? file : fileStore(file)),
+      })
+    ));
+    assertEquals(Object.keys(JSON.parse(readFileSync(file, "utf8")).imports).sort(), names);
+    assertEquals(readdirSync(folder), ["pins.json"]);
+  });
+
+  it("does not wait for the lock of a process that has died", async () => {
+    writeFileSync(`${file}.lock`, "");
+    utimesSync(`${file}.lock`, 0, 0);
+    assertEquals((await imported("Reads.")).held, []);
+    assertEquals(readdirSync(folder), ["pins.json"]);
   });
 
   it("leaves only the file, which only its user can read", async () => {
