@@ -521,6 +521,7 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
   "ImportOptions.scopes": (scopes) => chosenBy({ scopes }),
   "ToolPinsOptions.onHeld": (onHeld) => pinnedBy(memoryStore(), { firstImport: "hold", onHeld }),
   "PinStore.load": (load) => pinnedBy({ ...memoryStore(), load }),
+  "PinStore.exclusive": (exclusive) => pinnedBy({ ...memoryStore(), exclusive }),
   "PinStore.save": (save) => pinnedBy({ ...memoryStore(), save }),
   "ImportMcpServerOptions.risk": (risk) => importWith({ risk }).catch(() => "throws"),
   "ImportMcpServerOptions.onError": (onError) => importWith({ onError }),

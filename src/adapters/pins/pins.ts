@@ -264,13 +264,15 @@ class ToolPins implements ImportPins {
 
   /** Replaces the pins of one import by the result of `change`. */
   async #change(key: string, change: (stored?: Approved) => Approved): Promise<Approved> {
-    const work = async (): Promise<Approved> => {
+    let next: Approved | undefined;
+    const work = async (): Promise<void> => {
       const all = await this.#load();
-      const next = change(all.get(key));
-      await this.#inTime(this.#store.save(await writePins(all.set(key, next))));
-      return next;
+      const changed = change(all.get(key));
+      await this.#inTime(this.#store.save(await writePins(all.set(key, changed))));
+      next = changed;
     };
-    return await (this.#store.exclusive?.(work) ?? work());
+    await this.#inTime(Promise.resolve(this.#store.exclusive?.(work) ?? work()));
+    return next ?? fail("store pins", "the store has not run the function of exclusive()");
   }
 
   async #inTime<Answer>(answer: Promise<Answer>): Promise<Answer> {

@@ -12,7 +12,7 @@ export interface PinStore {
    * Runs a function that loads and saves while no other process does. A store without it must not be
    * shared by processes: one would overwrite the other's pins, and trust the lost import again.
    */
-  exclusive?<Result>(work: () => Promise<Result>): Promise<Result>;
+  exclusive?(work: () => Promise<void>): Promise<void>;
 }
 
 /** The age in milliseconds from which the lock of a file belongs to a process that has died. */
@@ -70,7 +70,7 @@ export function fileStore(path: string): PinStore {
         else await new Promise<void>((retry) => systemClock.setTimeout(retry, RETRY_MS));
       }
       try {
-        return await work();
+        await work();
       } finally {
         await rm(lock, { force: true });
       }
