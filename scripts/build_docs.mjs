@@ -131,12 +131,15 @@ async function buildSite() {
   };
   writeFileSync(
     join(PAGES, ".vitepress", "config.mjs"),
-    // Text in the docs may look like Vue's own brackets.
+    // Text in the docs may look like Vue's own brackets. Each page is rendered for the browser, for
+    // its HTML and for the search, so colored code is kept.
     `export default { ...${JSON.stringify(config)}, markdown: { html: true, config: (md) => {
       for (const rule of ["text", "code_inline"]) {
         const write = md.renderer.rules[rule] ?? ((tokens, at) => md.utils.escapeHtml(tokens[at].content));
         md.renderer.rules[rule] = (...args) => write(...args).replaceAll("{{", "&#123;&#123;");
       }
+      const { highlight } = md.options, known = {};
+      md.options.highlight = (...args) => known[JSON.stringify(args)] ??= highlight(...args);
     } } };`,
   );
   cpSync(join(SITE, "theme"), join(PAGES, ".vitepress", "theme"), { recursive: true });
