@@ -65,11 +65,7 @@ export interface OAuthCredentials extends CredentialSource {
   ): Promise<boolean>;
 }
 
-/** The person and the tenant that own a credential. */
-interface Owner {
-  readonly principal?: string | undefined;
-  readonly tenant?: string | undefined;
-}
+type Owner = Partial<Pick<CredentialRequest, "principal" | "tenant">>;
 
 /** The content of the parameter `state` of an authorization URL, where it is encrypted. */
 export interface AuthorizationState extends Owner {

@@ -1,4 +1,4 @@
-/** The tokens of callers in a call store, encrypted. One process at a time refreshes them. */
+/** The tokens of callers in a call store, encrypted. One call at a time refreshes them. */
 
 import { type CallStore, encodeJson, parseJson, SettledStore } from "../../execute/durable/mod.ts";
 import { abortable, noop, once, systemClock } from "../../tool/mod.ts";
@@ -41,7 +41,6 @@ export class TokenStore {
   readonly #sealer: Sealer;
   /** The next read of each key for which calls wait. */
   readonly #reads: Map<string, Promise<string>> = new Map();
-  readonly #refreshes: Map<string, Promise<void>> = new Map();
 
   constructor(store: CallStore, sealer: Sealer) {
     this.#store = new SettledStore(store);
@@ -87,20 +86,15 @@ export class TokenStore {
     );
   }
 
-  /** Refreshes the tokens of a key, once for all calls. While another process does it, waits a little. */
-  refresh(key: string, send: (refreshToken: string) => Promise<Tokens>): Promise<void> {
-    const refresh = () => this.#refresh(key, send).finally(() => this.#refreshes.delete(key));
-    return once(this.#refreshes, key, refresh);
-  }
-
-  async #refresh(key: string, send: (refreshToken: string) => Promise<Tokens>): Promise<void> {
+  /** Refreshes the tokens of a key. While another call does it, in any process, waits a little. */
+  async refresh(key: string, send: (refreshToken: string) => Promise<Tokens>): Promise<void> {
     const lock = key.replace("credential", "refresh");
     const expiresAt = this.#store.timeBy(systemClock) + LOCK_MS;
     const revision = await this.#store.create(lock, new Uint8Array(), { expiresAt });
     if (revision === undefined) return await pause(POLL_MS);
     try {
       const { tokens, ...found } = await this.read(key);
-      // Another process may have refreshed them before the lock.
+      // Another call may have refreshed them before the lock.
       if (tokens?.refresh === undefined || !isStale(tokens)) return;
       const given = await unlessRefused(send(tokens.refresh));
       const { refresh = tokens.refresh, scopes = tokens.scopes } = given ?? {};
@@ -127,8 +121,12 @@ export class TokenStore {
       return (await this.#read(key)).record?.authorization ?? "";
     };
     for (let last = authorization; last === authorization;) {
-      // After a failed read, the call waits on: its person still has the URL.
-      const read = once(this.#reads, key, readLater).catch(() => last);
+      // After a failed read, the call waits on: its person still has the URL. On Workers, promises of
+      // an ended request reject immediately, and remain in the map.
+      const read = once(this.#reads, key, readLater).catch(() => {
+        this.#reads.delete(key);
+        return pause(POLL_MS).then(() => last);
+      });
       last = await abortable(read, signal);
     }
   }

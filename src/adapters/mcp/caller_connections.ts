@@ -125,13 +125,18 @@ export class CallerConnections {
     const call = CallContext.callOf(context);
     if (call !== undefined) redactWith(call, (value) => withoutSecrets(value, [token]));
     const key = await digestOf(JSON.stringify([principal, token]));
-    const own = this.#connections.get(key) ?? this.#add(key, context.principal, given, token);
+    const own = this.#connections.get(key) ?? this.#add(context.principal, given, token);
     this.#connections.delete(key);
     this.#connections.set(key, own);
     own.calls++;
     own.stopTimer();
     try {
-      await check.abortable(own.ready, signal);
+      // Each call removes it, because on Workers, its promise rejects if the first request has ended.
+      const ready = own.ready.catch((error) => {
+        this.#remove(key, own);
+        throw error;
+      });
+      await check.abortable(ready, signal);
       const isCallable = this.#options.sharesList === true ||
         await check.abortable(own.list.has(tool, own.connection), signal);
       if (!isCallable) {
@@ -150,7 +155,7 @@ export class CallerConnections {
     for (const [key, own] of this.#connections) this.#remove(key, own);
   }
 
-  #add(key: string, principal: string | undefined, given: string | ToolCredential, token: string) {
+  #add(principal: string | undefined, given: string | ToolCredential, token: string) {
     this.#makeRoom(principal);
     // The provider and the session are those of the import's own connection.
     const { authProvider: _, sessionId: _own, ...http } = this.#http;
@@ -181,7 +186,6 @@ export class CallerConnections {
     // Without the signal of this call, because other calls wait for the same connection.
     const ready = connection.connect(undefined);
     const own = { connection, principal, ready, list, calls: 0, stopTimer: () => {} };
-    ready.catch(() => this.#remove(key, own));
     return own;
   }
 

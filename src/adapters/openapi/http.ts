@@ -132,9 +132,9 @@ async function readResponse(
   if (isJson(type)) {
     try {
       return ToolResult.ok(JSON.parse(text));
-    } catch (cause) {
-      const why = describeThrown(cause, 200);
-      return ToolResult.error("invalid_result", `The response to ${request} is not JSON: ${why}`);
+    } catch {
+      // Without the error, which may quote a part of a credential.
+      return ToolResult.error("invalid_result", `The response to ${request} is not JSON`);
     }
   }
   if (type === "" || type.startsWith("text/") || type.endsWith("xml")) return ToolResult.ok(text);

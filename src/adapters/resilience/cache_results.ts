@@ -107,9 +107,10 @@ const CHECKS = {
  * and `onError` of the dispatcher receives the error. Stage `run`.
  *
  * Truncated results, results of tools that require a transaction, and results with arguments or
- * contexts other than JSON are not stored. Callers without a principal share their results. Do not
- * name tools whose result depends on anything else, such as the session. Equal calls that begin
- * before the first result is stored all run.
+ * contexts other than JSON are not stored. Callers without a principal share their results; for
+ * them, results of tools with `credentials` are not stored. Do not name tools whose result depends on
+ * anything else, such as the session. Equal calls that begin before the first result is stored all
+ * run.
  *
  * @example Usage
  * ```ts
@@ -152,10 +153,11 @@ export function cacheResults(options: ResultCacheOptions): ResultCache {
   return {
     name: "result-cache",
     stage: "run",
-    for({ id, requiresTransaction }) {
+    for({ id, requiresTransaction, credentials }) {
       const cached = tools.get(id);
       if (cached === undefined || requiresTransaction) return undefined;
       return async (call, next) => {
+        if (credentials !== undefined && !call.options.principal) return await next(call);
         const search = inTime(call, call.deadline.remainingMs / 2, results.find(call, cached));
         const found = await call.wait("looking for an earlier result", search);
         if (found !== undefined && "content" in found) {

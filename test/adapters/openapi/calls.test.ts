@@ -281,6 +281,11 @@ describe("an imported operation", () => {
     assertEquals(cancelled, true);
   });
 
+  it("does not quote a response that is not JSON, because it may repeat a credential", async () => {
+    const { result } = await ask("listPets", {}, respond(200, '{"with": token-of-ann}'));
+    assertEquals(!result.ok && result.error.message, "The response to GET /pets is not JSON");
+  });
+
   it("stops reading a response that is too large", async () => {
     let cancelled = false;
     const chunks = Array(3).fill(new TextEncoder().encode("[".repeat(600)));

@@ -2,6 +2,7 @@ import { describe, it } from "bun:test";
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { defineTool, ToolDispatcher, ToolRegistry, ToolResult } from "@plue/tools";
 import { memoryCallStore } from "@plue/tools/calls";
+import { credentials, fromContext } from "@plue/tools/credentials";
 import { cacheResults } from "@plue/tools/resilience";
 import { z } from "zod";
 import { deferred, FakeClock, outcome } from "../../unit/execute/support.ts";
@@ -40,6 +41,16 @@ describe("cacheResults()", () => {
       assertEquals(runs(), 2);
     });
   }
+
+  it("stores no result of a credential without a principal, because it is another caller's", async () => {
+    const source = credentials(fromContext(() => "a-token"));
+    const { call } = answering([1, 2, 3], { layers: [cached()], credentials: source }, {
+      credentials: { hub: {} },
+    });
+    const results = [await call(), await call(), await call({}, { principal: "ann" })];
+    assertEquals(results.map(outcome), [1, 2, 3]);
+    assertEquals(outcome(await call({}, { principal: "ann" })), 3);
+  });
 
   it("has one result for each arguments and definition", async () => {
     const cache = cached();
