@@ -1,6 +1,15 @@
 /** A file of settings in JSON or YAML, with the line and the column of each value for messages. */
 
-import { type Document, isMap, isScalar, isSeq, LineCounter, parseDocument } from "yaml";
+import {
+  type Document,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  parseDocument,
+  visit,
+  type YAMLMap,
+} from "yaml";
 import { pointerSteps } from "../../schema/mod.ts";
 import { describeThrown } from "../../tool/mod.ts";
 import { type CommandError, usageError } from "../terminal.ts";
@@ -17,11 +26,14 @@ export class SettingsDocument {
     this.#path = path;
     this.#document = parseDocument(text, {
       ...{ lineCounter: this.#lines, prettyErrors: false, logLevel: "silent" },
+      // The time of the parser's own check grows with the square of the number of names.
+      uniqueKeys: false,
     });
     for (const { message, pos: [start] } of this.#document.errors) {
       // The message may end with a part of the text, which may be a secret.
       throw this.#errorAt(start, `it is not valid JSON: ${message.replace(/[:\s]*".*$/s, "")}`);
     }
+    visit(this.#document, { Map: (_, map) => this.#rejectSameNames(map) });
     try {
       this.value = this.#document.toJS();
     } catch (cause) {
@@ -44,6 +56,18 @@ export class SettingsDocument {
       node = pair?.value ?? item;
     }
     return this.#errorAt(position, why, cause);
+  }
+
+  #rejectSameNames({ items }: YAMLMap): void {
+    const names = new Set<string>();
+    for (const { key } of items) {
+      if (!isScalar(key)) continue;
+      const name = String(key.value);
+      if (names.has(name)) {
+        throw this.#errorAt(key.range?.[0] ?? 0, "another member has this name; remove one");
+      }
+      names.add(name);
+    }
   }
 
   #errorAt(position: number, why: string, cause?: unknown): CommandError {

@@ -160,9 +160,10 @@ function reject(json: SettingsDocument, pointer: string, why: string): never {
 }
 
 function rejectSameNames(json: SettingsDocument, sources: readonly NamedSource[]): void {
-  for (const [index, { name, pointer }] of sources.entries()) {
-    if (sources.slice(0, index).every((other) => other.name !== name)) continue;
-    reject(json, pointer, "another source has this name; rename one");
+  const names = new Set<string>();
+  for (const { name, pointer } of sources) {
+    if (names.has(name)) reject(json, pointer, "another source has this name; rename one");
+    names.add(name);
   }
 }
 

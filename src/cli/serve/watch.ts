@@ -4,9 +4,10 @@
  */
 
 import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, readFileSync, watch } from "node:fs";
-import { basename, dirname, extname, join } from "node:path";
+import { existsSync, readFileSync, readlinkSync, watch } from "node:fs";
+import { basename, dirname, extname, join, relative, resolve } from "node:path";
 import process from "node:process";
+import { attemptOr } from "../../tool/mod.ts";
 import { type CommandIo, EXIT, type Terminal } from "../terminal.ts";
 
 /** Marks a child process: `first`, or `again` for one that replaces another. */
@@ -132,7 +133,7 @@ export class Changes {
 
   constructor(files: readonly string[]) {
     const folders = new Map<string, Set<string>>();
-    for (const file of files) {
+    for (const file of files.flatMap(withLinks)) {
       const folder = dirname(file);
       folders.set(folder, (folders.get(folder) ?? new Set()).add(basename(file)));
     }
@@ -160,6 +161,16 @@ export class Changes {
       this.#tell?.();
     }, TOGETHER_MS);
   }
+}
+
+/** Returns the real path of a file, and the links on the way to it: a link can get another target. */
+function withLinks(path: string): readonly string[] {
+  for (let link = path; dirname(link) !== link; link = dirname(link)) {
+    const target = attemptOr(undefined, () => readlinkSync(link));
+    if (target === undefined) continue;
+    return [link, ...withLinks(resolve(dirname(link), target, relative(link, path)))];
+  }
+  return [path];
 }
 
 const RELATIVE_IMPORT = /(?:\bfrom|\bimport)\s*\(?\s*["'](\.{1,2}\/[^"'\n]+)["']/g;

@@ -26,7 +26,11 @@ describe("readPlueFile()", () => {
     ],
     ["a missing comma", '{\n"sources": {}\n"port": 0}', "3:1: it is not valid JSON: Missing ,"],
     ["an open object", '{"sources": {', "1:14: it is not valid JSON: Flow map"],
-    ["a field that occurs twice", '{"port": 0, "port": 1}', "1:13: it is not valid JSON: Map keys"],
+    [
+      "a field that occurs twice",
+      '{"port": 0, "port": 1}',
+      "1:13: another member has this name; remove one",
+    ],
     ["an empty file", "", "1:1: it must be an object, not null"],
     ["a text in a wrong place", `{"port": 0} "${token}"`, "1:13: it is not valid JSON: Unexpected"],
     [

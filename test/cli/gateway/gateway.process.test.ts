@@ -1,7 +1,7 @@
 import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
 import { sign } from "hono/jwt";
-import { readFile } from "node:fs/promises";
+import { mkdir, readFile, rename, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { attemptOr } from "../../../src/tool/mod.ts";
@@ -139,6 +139,20 @@ describe("plue serve -c", () => {
     assertEquals(await served.tools(), []);
     finished.resolve("held");
     assertEquals(await call, "held");
+  });
+
+  it("applies a file behind a link when the link gets another target, as in Kubernetes", async () => {
+    await Promise.all(["v1", "v2"].map((name) => mkdir(join(files.path, name))));
+    await symlink("v1", join(files.path, "..data"));
+    await symlink("..data/linked.json", join(files.path, "linked.json"));
+    await using served = await gateway("linked.json", { sources: {} });
+    await files.write(
+      "v2/linked.json",
+      JSON.stringify({ sources: {}, limits: { callsAtOnce: 1 } }),
+    );
+    await symlink("v2", join(files.path, "..next"));
+    await rename(join(files.path, "..next"), join(files.path, "..data"));
+    await served.printed(/Applied .*linked.json/);
   });
 
   it("ends the programs of removed sources and of a file that is not applied yet", async () => {
