@@ -1,7 +1,15 @@
 /** No token, code or secret appears in anything that plue writes, however a call ends. */
 
-import { defineTool, isSuspended, ToolDispatcher, ToolRegistry, ToolResult } from "@plue/tools";
+import {
+  defineTool,
+  isSuspended,
+  ToolDispatcher,
+  type ToolDispatcherOptions,
+  ToolRegistry,
+  ToolResult,
+} from "@plue/tools";
 import { type CallStore, callTasks, memoryCallStore, storedTickets } from "@plue/tools/calls";
+import { codeTool, type Executor } from "@plue/tools/code";
 import { credentials, exchangeTokens, fromContext, oauthCallback } from "@plue/tools/credentials";
 import { createToolHandler } from "@plue/tools/hono";
 import { journal } from "@plue/tools/journal";
@@ -127,7 +135,7 @@ describe("credentials", () => {
     const sink = memorySink();
     const records = journal({ sink, onFailure: "drop-and-count", arguments: "full" });
     const registry = new ToolRegistry({ tools: [...toolsOf(server), streaming] });
-    const dispatcher = new ToolDispatcher(registry, {
+    const options: ToolDispatcherOptions = {
       credentials: credentials(
         source,
         exchange,
@@ -142,7 +150,18 @@ describe("credentials", () => {
         },
       },
       onError: (report) => note(report),
-    });
+    };
+    const dispatcher = new ToolDispatcher(registry, options);
+    // A program whose text is the id of the tool that it calls.
+    const executor: Executor = {
+      async run({ source, call }) {
+        const reply = await call({ index: 0, id: source, json: "{}" });
+        note(reply);
+        if (reply === undefined) return { kind: "suspended" };
+        return { kind: "threw", message: reply, log: [reply] };
+      },
+    };
+    const programs = new ToolDispatcher(codeTool(registry, { executor }), options);
     const tasks = callTasks({ store, onError: (error) => note(error) });
     const principal = "ann";
 
@@ -198,6 +217,8 @@ describe("credentials", () => {
           note(event);
         }
       }
+      const program = { name: "run_code", arguments: { code: name } };
+      note(await programs.dispatch(program, { principal, metadata: note, progress: note }));
       await plue(["call", "-f", served.url, name], { heard: note });
       await post(`/tools/${name}/execute`, {}, { "idempotency-key": name });
       await post(`/tools/${name}/execute`, {}, { accept: "text/event-stream" });

@@ -4,6 +4,7 @@ import { memoryCallStore } from "@plue/tools/calls";
 import { TokenStore } from "../../src/adapters/credentials/token_store.ts";
 import { createSealer } from "../../src/adapters/http/sealing.ts";
 import { CallerConnections } from "../../src/adapters/mcp/caller_connections.ts";
+import { McpConnection } from "../../src/adapters/mcp/connection.ts";
 
 const KEY = "credential.ann.hub";
 const LOCK = "refresh.ann.hub";
@@ -25,6 +26,9 @@ const opener = {
     return { close: () => Promise.resolve() } as never;
   },
 };
+const events = { onConnected: () => Promise.resolve(), onError() {}, onState() {} };
+const connection = new McpConnection(opener, {}, events);
+let isReconnecting = false;
 const options = { authorize: () => "the token of ann", sharesList: true };
 const connections = new CallerConnections(options, {}, () => opener, {}, () => {});
 
@@ -45,6 +49,11 @@ const PATHS: { readonly [path: string]: (signal: AbortSignal) => unknown } = {
   "/refresh": () => tokens.refresh(KEY, () => Promise.resolve({ token: "new" })),
   "/connection": (signal) =>
     connections.use(undefined, { principal: "ann", signal } as never, () => Promise.resolve()),
+  "/reconnection"(signal) {
+    if (!isReconnecting) connection.connectLater();
+    isReconnecting = true;
+    return connection.client(signal);
+  },
 };
 
 export default {

@@ -92,7 +92,14 @@ export class McpConnection {
   }
 
   client(signal: AbortSignal): Promise<Client> {
-    return abortable(this.#current, signal);
+    const current = this.#current;
+    const client = current.catch((error) => {
+      if (this.#stop.signal.aborted) throw error;
+      // On Workers, it rejects if the request that has begun to connect was aborted.
+      if (this.#current === current) this.connectLater();
+      return this.client(signal);
+    });
+    return abortable(client, signal);
   }
 
   /** Replaces a client that lost its server. False for a client that the host reconnects. */
