@@ -50,10 +50,7 @@ const SELECTIONS: { readonly [kind: string]: (state: State) => Selection } = {
 function post(path: string, body: unknown): Request {
   return new Request(`http://localhost${path}`, {
     method: "POST",
-    headers: {
-      "content-type": "application/json",
-      accept: "application/json, text/event-stream",
-    },
+    headers: { "content-type": "application/json", accept: "application/json, text/event-stream" },
     body: JSON.stringify(body),
   });
 }

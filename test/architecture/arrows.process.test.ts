@@ -121,8 +121,7 @@ describe("the imports between the folders of src", () => {
 
   it("cannot be hidden in an import whose specifier is computed", () => {
     const hidden = FILES.filter((file) =>
-      !file.startsWith("src/adapters/") &&
-      /\bimport\((?!\s*")/.test(withoutComments(textOf(file)))
+      !file.startsWith("src/adapters/") && /\bimport\((?!\s*")/.test(withoutComments(textOf(file)))
     );
     assertEquals(hidden, []);
   });

@@ -91,10 +91,7 @@ describe("the unit of systemd", () => {
 
 describe("what the guides list", () => {
   it("has every route", () => {
-    const app = createToolHandler(new ToolRegistry(), {
-      explorer,
-      formats: serveFormats(formats),
-    });
+    const app = createToolHandler(new ToolRegistry(), { explorer, formats: serveFormats(formats) });
     const missing = app.routes.filter(({ path }) => !textOf("docs/http.md").includes(` ${path}\``));
     assertEquals(missing.map(({ path }) => path), []);
   });
@@ -138,12 +135,11 @@ describe("what the guides list", () => {
 });
 
 describe("the links of the documentation", () => {
-  const pages = ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "SECURITY.md"]
-    .concat(
-      ["docs", "examples", "ffi", "bench"].flatMap((folder) =>
-        filesBelow(folder, (path) => path.endsWith(".md"))
-      ),
-    );
+  const pages = ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "SECURITY.md"].concat(
+    ["docs", "examples", "ffi", "bench"].flatMap((folder) =>
+      filesBelow(folder, (path) => path.endsWith(".md"))
+    ),
+  );
   /** Returns the fragment of a heading in a link. */
   const slug = (heading: string): string =>
     heading.toLowerCase().replaceAll(/[^\p{L}\p{N} _-]/gu, "").replaceAll(" ", "-");

@@ -121,8 +121,7 @@ describe("planRuns()", () => {
   });
 
   it("runs the unit tests on every runtime", () => {
-    const runtimes = planRuns({ only: ["unit"] })
-      .filter(({ suite }) => suite === "unit")
+    const runtimes = planRuns({ only: ["unit"] }).filter(({ suite }) => suite === "unit")
       .map(({ runtime }) => runtime);
     assertEquals(runtimes, [...RUNTIMES]);
   });

@@ -6,8 +6,7 @@ import { unclearSentences } from "./words.ts";
 const TEXT = /\.(ts|mts|mjs|js|json|jsonc|toml|md|capnp|c|h|yml)$/;
 const WRITTEN = filesBelow(".", (path) => TEXT.test(path) || path === ".ci/run");
 const PRODUCT = WRITTEN.filter((path) =>
-  /^(mod\.ts|src\/|examples\/|[A-Z]+\.md)/.test(path) &&
-  !path.endsWith(".test.ts")
+  /^(mod\.ts|src\/|examples\/|[A-Z]+\.md)/.test(path) && !path.endsWith(".test.ts")
 );
 
 /** Assembled from parts, so that this file does not contain the forbidden paths. */

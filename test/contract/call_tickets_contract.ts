@@ -326,10 +326,7 @@ export function describeCallTickets(
       let isOpen = false;
       const { tool, done } = deleting();
       const store = storeOfNow();
-      const dispatcher = processes()({
-        tool: { ...tool, isAvailable: () => isOpen },
-        store,
-      });
+      const dispatcher = processes()({ tool: { ...tool, isAvailable: () => isOpen }, store });
       isOpen = true;
       const { ticket } = await suspend(dispatcher);
       isOpen = false;

@@ -171,10 +171,7 @@ const TOOLS: readonly (Tool | ToolDefinition)[] = [
     ...{ name: "picture", description: "Answers an image." },
     execute: () => ToolResult.blocks([{ type: "image", data: "AAAA", mimeType: "image/png" }]),
   },
-  {
-    ...{ name: "once", description: "Counts its runs." },
-    execute: () => started.push("once"),
-  },
+  { ...{ name: "once", description: "Counts its runs." }, execute: () => started.push("once") },
 ];
 
 /** Calls that fail, with their failures. */

@@ -41,10 +41,7 @@ const VALUES: readonly (readonly [title: string, source: string, value: unknown]
   [
     "the result of a call of a name that is not an identifier",
     'return await tools["a-b"]["c.d"]();',
-    [
-      "a-b:c.d",
-      {},
-    ],
+    ["a-b:c.d", {}],
   ],
   ["the results of concurrent calls", "return await Promise.all([1, 2].map((n) => tools.a(n)));", [
     ["a", 1],

@@ -305,12 +305,7 @@ const INNER: readonly (readonly [
 
 /** A layer for the first call of a test, because only that call has a signal. */
 function whenWatched(name: string, stage: Layer["stage"], around: LayerFunction): Layer {
-  return {
-    name,
-    stage,
-    when: ({ options }) => options.signal !== undefined,
-    for: () => around,
-  };
+  return { name, stage, when: ({ options }) => options.signal !== undefined, for: () => around };
 }
 
 /** Waits for the rest of the call, and then never returns. */

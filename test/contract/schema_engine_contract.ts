@@ -363,8 +363,7 @@ export function describeSchemaEngine(
       assert(issue !== undefined);
       assertEquals(
         issue.message,
-        "The value must have fewer or shorter parts: " +
-          "its check takes more than 2500000 steps",
+        "The value must have fewer or shorter parts: " + "its check takes more than 2500000 steps",
       );
     });
 

@@ -54,10 +54,7 @@ export const VERDICT_CASES: readonly VerdictCase[] = [
   {
     what: "patterns of names that would backtrack, and what is unevaluated",
     isHostile: true,
-    schema: {
-      allOf: [{ patternProperties: { "^(x+x+)+$": true } }],
-      unevaluatedProperties: false,
-    },
+    schema: { allOf: [{ patternProperties: { "^(x+x+)+$": true } }], unevaluatedProperties: false },
     fits: [{ ["x".repeat(5_000)]: 1 }, {}],
     not: [{ [`${"x".repeat(5_000)}y`]: 1 }],
   },

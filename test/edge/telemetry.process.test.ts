@@ -28,10 +28,7 @@ const tracing = new TracerProvider({
 const measured = new InMemoryMetricExporter(AggregationTemporality.DELTA);
 const metering = new MeterProvider({
   readers: [
-    new PeriodicExportingMetricReader({
-      exporter: measured,
-      exportIntervalMillis: 3_600_000,
-    }),
+    new PeriodicExportingMetricReader({ exporter: measured, exportIntervalMillis: 3_600_000 }),
   ],
 });
 api.trace.setGlobalTracerProvider(tracing);
@@ -100,9 +97,7 @@ describe("openTelemetry()", () => {
   });
 
   it("records a span by the conventions, in the trace of the request", async () => {
-    const response = await run("nest", {
-      traceparent: `00-${TRACE}-${PARENT}-01`,
-    });
+    const response = await run("nest", { traceparent: `00-${TRACE}-${PARENT}-01` });
     await response.text();
     const span = named("execute_tool nest");
     assertEquals(span.kind, api.SpanKind.INTERNAL);
@@ -121,10 +116,7 @@ describe("openTelemetry()", () => {
   });
 
   for (
-    const [id, accept] of [["nest", "application/json"], [
-      "talk",
-      "text/event-stream",
-    ]] as const
+    const [id, accept] of [["nest", "application/json"], ["talk", "text/event-stream"]] as const
   ) {
     it(`makes what a tool traces a part of its call, answered as ${accept}`, async () => {
       await (await run(id, { accept })).text();
@@ -210,8 +202,7 @@ describe("openTelemetry()", () => {
     await (await run("nest")).text();
     const { startTime, endTime } = named("execute_tool nest");
     assert(
-      endTime[0] > startTime[0] ||
-        (endTime[0] === startTime[0] && endTime[1] >= startTime[1]),
+      endTime[0] > startTime[0] || (endTime[0] === startTime[0] && endTime[1] >= startTime[1]),
     );
   });
 

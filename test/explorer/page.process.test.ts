@@ -883,16 +883,10 @@ describe("a program", () => {
       await page.keyboard.type("();");
       await page.keyboard.press("Enter");
       await page.keyboard.press("Tab");
-      assertEquals(
-        await editorOf(page).inputValue(),
-        "await tools.files.search();\n  ",
-      );
+      assertEquals(await editorOf(page).inputValue(), "await tools.files.search();\n  ");
       await page.keyboard.press("Escape");
       await page.keyboard.press("Tab");
-      assertEquals(
-        await page.evaluate(() => document.activeElement?.textContent),
-        "Run",
-      );
+      assertEquals(await page.evaluate(() => document.activeElement?.textContent), "Run");
     }, { service: programs }));
 
   test("can call the functions that a search finds, which are shown with their types", () =>

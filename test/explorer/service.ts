@@ -36,8 +36,7 @@ type Input = Readonly<Record<string, unknown>>;
 const EXECUTE: Readonly<Record<string, ToolDefinition["execute"]>> = {
   "files:search": (input) => {
     const { pattern, limit = 20 } = input as { pattern: string; limit?: number };
-    return ["src/tool/tool.ts", "src/tool/id.ts", "src/select/roles.ts", "mod.ts"]
-      .slice(0, limit)
+    return ["src/tool/tool.ts", "src/tool/id.ts", "src/select/roles.ts", "mod.ts"].slice(0, limit)
       .map((path, index) => ({ path, bytes: 1_200 * (index + 1), pattern }));
   },
   "shape:draw": () => ({ data: PICTURE, mimeType: "image/svg+xml" }),
@@ -106,11 +105,7 @@ export interface RunningService extends Controls {
  * @param options `authorizes`: true if it requires one of the tokens, and has a rule and a journal;
  * `more`: the number of further tools; `programs`: true if it runs programs.
  */
-export async function startService({
-  authorizes = false,
-  more = 0,
-  programs = false,
-}: {
+export async function startService({ authorizes = false, more = 0, programs = false }: {
   readonly authorizes?: boolean;
   readonly more?: number;
   readonly programs?: boolean;

@@ -106,11 +106,7 @@ const registry: ToolRegistry = new ToolRegistry({
       name: "dot",
       description: "Answers an image.",
       execute: () =>
-        ToolResult.blocks([{
-          type: "image",
-          data: "R0lGODlhAQABAAAAACw=",
-          mimeType: "image/gif",
-        }]),
+        ToolResult.blocks([{ type: "image", data: "R0lGODlhAQABAAAAACw=", mimeType: "image/gif" }]),
     }),
     defineTool({
       name: "secret",
@@ -142,11 +138,7 @@ const mcp = createMcpEndpoint(registry, {
   authorize(request) {
     switch (request.headers.get("authorization")) {
       case "Bearer control":
-        return {
-          role: "control",
-          scopes: ["files:write"],
-          principal: "control",
-        };
+        return { role: "control", scopes: ["files:write"], principal: "control" };
       case "Bearer guest":
         return { principal: "guest" };
       default:
@@ -169,10 +161,7 @@ async function answer(request: Request, env?: unknown, context?: unknown): Promi
         timers: timers.size,
       });
     case "/grow": {
-      const { name, roles } = await request.json() as {
-        name: string;
-        roles?: string[];
-      };
+      const { name, roles } = await request.json() as { name: string; roles?: string[] };
       if (!registry.unregisterTool(name)) {
         registry.registerTool({
           name,

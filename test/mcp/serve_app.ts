@@ -12,9 +12,7 @@ const [entry = "", mode] = process.argv.slice(2);
 const file = resolve(entry);
 const port = Number(process.env["PORT"] ?? 0);
 
-async function start(): Promise<
-  { readonly url: string; stop(): Promise<void> }
-> {
+async function start(): Promise<{ readonly url: string; stop(): Promise<void> }> {
   if (mode === "workerd") {
     // Only Bun can bundle for workerd.
     const { serveWorker } = await import("../runtime/workerd.ts");

@@ -176,9 +176,7 @@ describe("plue --nats", () => {
   });
 
   const run = (words: readonly string[], env: Readonly<Record<string, string>> = {}) =>
-    plue([...words, "--no-watch", "--port", "0"], {
-      env: { PLUE_NATS_SECRET: SECRET, ...env },
-    });
+    plue([...words, "--no-watch", "--port", "0"], { env: { PLUE_NATS_SECRET: SECRET, ...env } });
 
   withServer("refuses settings that cannot be used, and shows no secret", async () => {
     const rows: readonly (readonly [Readonly<Record<string, string>>, string])[] = [

@@ -53,8 +53,7 @@ describe("A hostile caller over NATS", () => {
     // A worker that answers the hostile call, to the inbox of the other caller.
     const other = await world.serve([echo]);
     const send = (to: string, id: string): number =>
-      new Sender(pay.spy, seal, `plue.v1.call.${to}.${path}`, reply)
-        .send({ id, time: Date.now() });
+      new Sender(pay.spy, seal, `plue.v1.call.${to}.${path}`, reply).send({ id, time: Date.now() });
     send(other.worker, callIdOf(reply));
     send(other.worker, "own");
     send(worker.worker, callIdOf(reply));

@@ -312,9 +312,7 @@ describe("Plain calls over NATS", () => {
   withWorld("tells the worker how long a call may take", async (world) => {
     const remaining = event<number>();
     await world.serve([ping], {
-      dispatcher: {
-        hooks: { before: ({ remainingMs }) => remaining.come(remainingMs) },
-      },
+      dispatcher: { hooks: { before: ({ remainingMs }) => remaining.come(remainingMs) } },
     });
     const { dispatcher } = await world.call();
     await dispatcher.dispatch({ name: "ping" }, { timeoutMs: 20_000 });
@@ -451,10 +449,7 @@ describe("Plain calls over NATS", () => {
           return { action: "accept" };
         },
       });
-      assertEquals([result.ok && result.content, asked], [
-        "accept",
-        [["Sure?", { path: "/etc" }]],
-      ]);
+      assertEquals([result.ok && result.content, asked], ["accept", [["Sure?", { path: "/etc" }]]]);
     },
   );
 

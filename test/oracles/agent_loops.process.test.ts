@@ -67,10 +67,7 @@ function plain(value: unknown): unknown {
 
 describe("a loop over OpenAI Chat", () => {
   const client = (): OpenAI => new OpenAI({ apiKey: "k", baseURL: provider.url, maxRetries: 0 });
-  const calls = [
-    ["c1", '{"a":1,"b":2}'],
-    ["c2", '{"a":1}'],
-  ].map(([id, text]) => ({
+  const calls = [["c1", '{"a":1,"b":2}'], ["c2", '{"a":1}']].map(([id, text]) => ({
     id,
     type: "function",
     function: { name: "math__add", arguments: text },
@@ -94,9 +91,7 @@ describe("a loop over OpenAI Chat", () => {
     chunk({ role: "assistant", content: "I " }),
     chunk({ content: "add." }),
     ...calls.flatMap((call, index) => [
-      chunk({
-        tool_calls: [{ index, ...call, function: { name: "math__add", arguments: "" } }],
-      }),
+      chunk({ tool_calls: [{ index, ...call, function: { name: "math__add", arguments: "" } }] }),
       ...[call.function.arguments?.slice(0, 4), call.function.arguments?.slice(4)].map((text) =>
         chunk({ tool_calls: [{ index, function: { arguments: text } }] })
       ),
@@ -104,10 +99,7 @@ describe("a loop over OpenAI Chat", () => {
     chunk({}, "tool_calls"),
     { ...chunk({}), choices: [], usage: { total_tokens: 9 } },
   ];
-  const request = {
-    model: "m",
-    messages: [{ role: "user" as const, content: "1 + 2?" }],
-  };
+  const request = { model: "m", messages: [{ role: "user" as const, content: "1 + 2?" }] };
   const options = { target: "openai.chat", tools, dispatcher } as const;
 
   function check(run: ToolRun<OpenAI.ChatCompletionMessageParam>): void {
@@ -136,10 +128,7 @@ describe("a loop over OpenAI Chat", () => {
   });
 
   it("does the same while it streams", async () => {
-    script(asking, [
-      chunk({ role: "assistant", content: "3", refusal: null }),
-      chunk({}, "stop"),
-    ]);
+    script(asking, [chunk({ role: "assistant", content: "3", refusal: null }), chunk({}, "stop")]);
     const { run, types, events } = await drain(streamTools(client(), request, options));
     check(run);
     assertEquals(types, ["message", "result", "result", "message", "message", "message", "run"]);

@@ -36,11 +36,7 @@ import { aiAnswers } from "./ai_models.ts";
 /** The arguments of the calls that ran in this process. */
 export const ran: unknown[] = [];
 const fields = {
-  parameters: {
-    type: "object",
-    properties: { amount: { type: "number" } },
-    required: ["amount"],
-  },
+  parameters: { type: "object", properties: { amount: { type: "number" } }, required: ["amount"] },
   execute: ({ amount }: { amount: number }) => `paid ${ran.push(amount) && amount}`,
 } as const;
 const toolset = buildToolset([

@@ -68,10 +68,7 @@ function awsEvent({ name, ...payload }: Json): Uint8Array {
     bytes.writeUInt32BE(value);
     return bytes;
   };
-  const lengths = [
-    number(16 + Buffer.concat(parts).length),
-    number(Buffer.concat(headers).length),
-  ];
+  const lengths = [number(16 + Buffer.concat(parts).length), number(Buffer.concat(headers).length)];
   const all = Buffer.concat([...lengths, number(crc32(Buffer.concat(lengths))), ...parts]);
   return Buffer.concat([all, number(crc32(all))]);
 }
@@ -138,9 +135,7 @@ function gemini(): Cloud {
         role: "user",
         parts: [["c1", { output: { sum: 3 } }], ["c2", { error: "wrong" }]].map((
           [id, response],
-        ) => ({
-          functionResponse: { id, name: "math.add", response },
-        })),
+        ) => ({ functionResponse: { id, name: "math.add", response } })),
       },
     ],
     last: { role: "model", parts: [{ text: "3" }] },

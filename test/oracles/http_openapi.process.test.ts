@@ -17,11 +17,7 @@ registry.registerTool({
   name: "double",
   description: "Doubles a number.",
   risk: "safe",
-  parameters: {
-    type: "object",
-    properties: { n: { type: "number" } },
-    required: ["n"],
-  },
+  parameters: { type: "object", properties: { n: { type: "number" } }, required: ["n"] },
   returns: { type: "number" },
   execute: (input) => (input as { n: number }).n * 2,
 });

@@ -23,10 +23,9 @@ type Json = Readonly<Record<string, unknown>>;
 const documentOf = (tools: readonly Tool[]): Json =>
   JSON.parse(JSON.stringify(exportTools(tools, "openapi@3.1").tools));
 
-const anyTool = fc.tuple(aToolSchema(), aToolSchema())
-  .map(([parameters, returns]) =>
-    makeTool({ name: "any", description: "Does it.", parameters, returns })
-  );
+const anyTool = fc.tuple(aToolSchema(), aToolSchema()).map(([parameters, returns]) =>
+  makeTool({ name: "any", description: "Does it.", parameters, returns })
+);
 
 /** The validator loses the siblings of a `$ref` before it resolves the reference. */
 const hasPlainRoots = ({ parameters, returns }: Tool): boolean =>

@@ -32,15 +32,9 @@ export const langchain: BaseMessageLike = some<MessageOf<"langchain">>();
 
 // Two SDKs write camel case where their API does not.
 const { tool_call_id: mistralId, ...mistralRest } = some<MessageOf<"mistral">>();
-export const mistral: MistralSdkMessage = {
-  ...mistralRest,
-  toolCallId: mistralId,
-};
+export const mistral: MistralSdkMessage = { ...mistralRest, toolCallId: mistralId };
 const { tool_call_id: cohereId, role: _role, ...cohereRest } = some<MessageOf<"cohere">>();
-export const cohere: Cohere.ToolMessageV2 = {
-  ...cohereRest,
-  toolCallId: cohereId,
-};
+export const cohere: Cohere.ToolMessageV2 = { ...cohereRest, toolCallId: cohereId };
 
 // A message for another provider is not valid.
 // @ts-expect-error: Anthropic's answers are no messages of OpenAI's.

@@ -28,10 +28,9 @@ function sent<Tools>(tools: Tools): Tools {
   return JSON.parse(JSON.stringify(tools));
 }
 
-const anyTool = fc.tuple(aToolSchema(), aToolSchema())
-  .map(([parameters, returns]) =>
-    makeTool({ name: "any", description: "Does it.", parameters, returns })
-  );
+const anyTool = fc.tuple(aToolSchema(), aToolSchema()).map(([parameters, returns]) =>
+  makeTool({ name: "any", description: "Does it.", parameters, returns })
+);
 
 /** Zod omits properties named `__proto__`, in schemas of servers and of plue. */
 const mentionsProto = (tool: Tool): boolean =>

@@ -101,9 +101,7 @@ export const session: RealtimeSessionCreateRequest = {
 };
 export const anthropicTools: MessageCreateParams["tools"] = exportTools(SIMPLE, "anthropic").tools;
 export const geminiTools: GoogleTool[] = exportTools(SIMPLE, "gemini").tools;
-export const geminiConfig: GenerateContentConfig = {
-  tools: exportTools(SIMPLE, "vertex").tools,
-};
+export const geminiConfig: GenerateContentConfig = { tools: exportTools(SIMPLE, "vertex").tools };
 export const converse: ConverseCommandInput = {
   modelId: "m",
   toolConfig: { tools: exportTools(SIMPLE, "bedrock").tools },
@@ -122,11 +120,7 @@ export const oldMcpList: OldListToolsResult = {
   tools: exportTools(SIMPLE, "mcp@2025-11-25").tools,
 };
 export const text: (model: Parameters<typeof generateText>[0]["model"]) => unknown = (model) =>
-  generateText({
-    model,
-    prompt: "p",
-    tools: exportTools(SIMPLE, "ai-sdk").tools,
-  });
+  generateText({ model, prompt: "p", tools: exportTools(SIMPLE, "ai-sdk").tools });
 
 // These must not compile: otherwise the types above would prove nothing.
 // @ts-expect-error Responses wants the name beside the type.

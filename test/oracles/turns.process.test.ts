@@ -27,10 +27,7 @@ const ARGS = { a: 1, b: 2 };
 const TEXT = JSON.stringify(ARGS);
 
 /** The server's next response and its last request. */
-let answer: { readonly type: string; readonly body: string } = {
-  type: "",
-  body: "",
-};
+let answer: { readonly type: string; readonly body: string } = { type: "", body: "" };
 let received: unknown;
 
 const json = (body: unknown): void => {

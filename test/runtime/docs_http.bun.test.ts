@@ -20,11 +20,7 @@ const hasCurl = spawnSync("curl", ["--version"]).status === 0;
 
 for (
   const [page, entry, environment] of [
-    [
-      "docs/http.md",
-      ["src/cli/main.ts", "serve", "examples/workspace/mod.ts", "--no-watch"],
-      {},
-    ],
+    ["docs/http.md", ["src/cli/main.ts", "serve", "examples/workspace/mod.ts", "--no-watch"], {}],
     ["examples/edge/README.md", ["examples/edge/bun.ts"], { PLUE_TOKEN: "correct-horse-battery" }],
   ] as const
 ) {

@@ -174,11 +174,7 @@ async function request(
 
 /** Records a call in a sink with a broken function, and closes the journal. */
 async function journaled(hook: Partial<JournalSink>): Promise<string> {
-  const sink: JournalSink = {
-    append: () => Promise.resolve(),
-    async *pages() {},
-    ...hook,
-  };
+  const sink: JournalSink = { append: () => Promise.resolve(), async *pages() {}, ...hook };
   const kept = journal({ sink, onFailure: "drop-and-count", flushMs: 0 });
   const answer = await call({ dispatcher: { layers: [kept] } });
   void kept.close().catch(() => {});
@@ -260,9 +256,7 @@ const MCP_LIST = { tools: [{ name: "t", inputSchema: { type: "object" } }] };
 /** Runs the tool `t` for a caller with a valid token. */
 async function requestWithToken(options: Partial<JwtAuthOptions>): Promise<string> {
   const secret = "correct-horse-battery-staple-correct";
-  const token = await new SignJWT({ sub: "ann" })
-    .setProtectedHeader({ alg: "HS256" })
-    .setIssuedAt()
+  const token = await new SignJWT({ sub: "ann" }).setProtectedHeader({ alg: "HS256" }).setIssuedAt()
     .setExpirationTime("1h")
     .setAudience("plue")
     .sign(new TextEncoder().encode(secret));
@@ -315,10 +309,7 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
   "JournalSink.pages": (pages) => journaled({ pages }),
   "ToolHooks.before": (before) => call({ dispatcher: { hooks: { before } } }),
   "ToolDispatcherOptions.repair": (repair) =>
-    call({
-      tool: { parameters: { type: "object", required: ["n"] } },
-      dispatcher: { repair },
-    }),
+    call({ tool: { parameters: { type: "object", required: ["n"] } }, dispatcher: { repair } }),
   "ToolCall.decode": (decode) =>
     call({
       tool: { parameters: { type: "object", required: ["n"] } },
@@ -498,13 +489,9 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
     }),
   "RateLimitOptions.keyOf": (keyOf) => request({ rateLimit: { limit: 1, windowMs: 1_000, keyOf } }),
   "RateLimitStore.take": (take) =>
-    request({
-      rateLimit: { limit: 1, windowMs: 1_000, storeTimeoutMs: 500, store: { take } },
-    }),
+    request({ rateLimit: { limit: 1, windowMs: 1_000, storeTimeoutMs: 500, store: { take } } }),
   "MemoryRateLimitStoreOptions.now": (now) =>
-    request({
-      rateLimit: { limit: 1, windowMs: 1_000, store: new MemoryRateLimitStore({ now }) },
-    }),
+    request({ rateLimit: { limit: 1, windowMs: 1_000, store: new MemoryRateLimitStore({ now }) } }),
   "ObserveOptions.access": (access) => request({ observe: { access } }),
   "CallTelemetry.begin": (begin) => request({ dispatch: { telemetry: { begin } } }),
   "CallSpan.run": (run) => request(traced({ run })),
@@ -616,9 +603,7 @@ function defineWith(jsonSchema: { readonly input: BadHook; readonly output: BadH
 
 /** Calls the tool `t` of a registry with a broken method, which is not plue's. */
 async function callOwn(
-  broken: Partial<
-    Record<"getTool" | "isAvailable" | "acquire" | "release" | "select", BadHook>
-  >,
+  broken: Partial<Record<"getTool" | "isAvailable" | "acquire" | "release" | "select", BadHook>>,
 ): Promise<string> {
   const registry = new ToolRegistry({ tools: [{ ...WAIT, isAvailable: () => true }] });
   const host: SelectableToolHost = {

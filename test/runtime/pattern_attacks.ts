@@ -40,10 +40,7 @@ function toolsWith(pattern: string, at: number): readonly Tool[] {
     openapi: "3.1.0",
     paths: {
       "/": {
-        get: {
-          operationId: "parameter",
-          parameters: [{ name: "a", in: "query", schema: text }],
-        },
+        get: { operationId: "parameter", parameters: [{ name: "a", in: "query", schema: text }] },
       },
     },
   }, { namespace: `api${at}`, execute: () => ({}) });

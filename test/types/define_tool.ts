@@ -41,11 +41,7 @@ defineTool({
     required: ["city", "tags", "at", "either"],
     additionalProperties: false,
   },
-  returns: {
-    type: "object",
-    properties: { ok: { type: "boolean" } },
-    required: ["ok"],
-  },
+  returns: { type: "object", properties: { ok: { type: "boolean" } }, required: ["ok"] },
   execute(params) {
     isExactly<string>()(params.city);
     isExactly<number | undefined>()(params.days);
@@ -257,11 +253,7 @@ defineTool({ name: "t", description: "A tool.", handler: () => 1 });
 
 defineTool({
   ...base,
-  context: {
-    type: "object",
-    properties: { tenant: { type: "string" } },
-    required: ["tenant"],
-  },
+  context: { type: "object", properties: { tenant: { type: "string" } }, required: ["tenant"] },
   validate: (_, { context }) => isExactly<string>()(context.tenant),
   execute(_, { context }) {
     isExactly<string>()(context.tenant);

@@ -231,8 +231,7 @@ describe("the usage examples of the registry interface", () => {
   it("create availability contexts", () => {
     assertEquals(keeps(ToolAvailabilityContext.default), ALL);
     assertEquals(keeps(ToolAvailabilityContext.safeOnly), ["editor-open", "search-grep"]);
-    const custom = ToolAvailabilityContext.create()
-      .withMaxRiskLevel("medium")
+    const custom = ToolAvailabilityContext.create().withMaxRiskLevel("medium")
       .excludeCategories("network")
       .disableTools("terminal-execute")
       .withWorkspace(true)

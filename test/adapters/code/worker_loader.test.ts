@@ -43,9 +43,7 @@ maybe(loader !== undefined, "only workerd has it")(
 /** A binding whose programs end in a given way. */
 const endingWith = (
   run: (exchange: (output: string) => Promise<string>) => Promise<void>,
-): WorkerLoaderBinding => ({
-  load: () => ({ getEntrypoint: () => ({ run }) }),
-});
+): WorkerLoaderBinding => ({ load: () => ({ getEntrypoint: () => ({ run }) }) });
 
 describe("workerLoader()", () => {
   it("reports why the platform has ended a program", async () => {

@@ -73,10 +73,7 @@ describe("fromAiSdkTools()", () => {
             { type: "file", mediaType: "text/plain", data: { type: "text", text: "a" } },
           ],
         },
-        {
-          content: [{ type: "resource", resource: blob }, link, text],
-          metadata: { output: 1 },
-        },
+        { content: [{ type: "resource", resource: blob }, link, text], metadata: { output: 1 } },
       ],
       [{ type: "error-json", value: [1] }, "threw: [1]"],
       [{ type: "error-text", value: "no" }, "threw: no"],

@@ -31,10 +31,7 @@ const asking = (more: Partial<ToolDefinition> = {}): readonly Tool[] => [
     const { path } = params as { readonly path?: string };
     const { action } = await ask("sure", { kind: "approval", message: `Delete ${path}?` });
     return action === "accept" ? `deleted ${path}` : "kept";
-  }, {
-    parameters: { type: "object", properties: { path: { type: "string" } } },
-    ...more,
-  }),
+  }, { parameters: { type: "object", properties: { path: { type: "string" } } }, ...more }),
 ];
 
 const NAMED: NamedTools = {
@@ -93,11 +90,7 @@ const NAMED: NamedTools = {
   ],
   whose: () => [
     toolOf("whose", (_, { context }) => (context as { readonly tenant: string }).tenant, {
-      context: {
-        type: "object",
-        properties: { tenant: { type: "string" } },
-        required: ["tenant"],
-      },
+      context: { type: "object", properties: { tenant: { type: "string" } }, required: ["tenant"] },
     }),
   ],
 };

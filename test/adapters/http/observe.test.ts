@@ -135,10 +135,10 @@ describe("the access log", () => {
 
   it("writes one entry for a stream of another handler, when it has been read", async () => {
     const { app, entries, next } = observed();
-    app.get("/own", () =>
-      new Response("data: 1\n\n", {
-        headers: { "content-type": "text/event-stream" },
-      }));
+    app.get(
+      "/own",
+      () => new Response("data: 1\n\n", { headers: { "content-type": "text/event-stream" } }),
+    );
     for (const read of [true, false]) {
       const response = await app.request(`${BASE}/own`);
       assertEquals(entries.length, read ? 0 : 1);

@@ -246,9 +246,6 @@ describe("options", () => {
     callerOf({ role: undefined, scopes: undefined, principal: undefined });
     logins({ header: "x-api-key", store: new MemoryRateLimitStore({ maxKeys: 1 }) });
     limiter({ ...WINDOW, keyOf: () => "", store: new MemoryRateLimitStore() });
-    serve({
-      observe: { access() {} },
-      protectedResource: { ...RESOURCE, scopes: ["a"] },
-    });
+    serve({ observe: { access() {} }, protectedResource: { ...RESOURCE, scopes: ["a"] } });
   });
 });

@@ -38,11 +38,7 @@ describe("cors", () => {
 
   it("does not add headers of one request to a shared response of authorize", async () => {
     const constant = new Response(null, { status: 401, headers: { "x-kept": "1" } });
-    const app = handler({
-      ...OPEN,
-      authorize: () => constant,
-      observe: {},
-    });
+    const app = handler({ ...OPEN, authorize: () => constant, observe: {} });
     const before = JSON.stringify([...constant.headers]);
     const first = await app.request(`${BASE}/tools`, { headers: { origin: PAGE } });
     assertEquals(first.headers.get("access-control-allow-origin"), PAGE);

@@ -24,11 +24,7 @@ describe("rateLimit", () => {
         const principal = request.headers.get("x-who");
         return principal === null ? {} : { principal };
       },
-      rateLimit: {
-        limit,
-        windowMs: 60_000,
-        ...more,
-      },
+      rateLimit: { limit, windowMs: 60_000, ...more },
     });
     const ask = async (who?: string): Promise<Response> =>
       await app.request(`${BASE}/tools`, who === undefined ? {} : { headers: { "x-who": who } });

@@ -12,11 +12,7 @@ import { bytesOf, memorySink, recorded, recordsIn } from "./support.ts";
 const PAY: FakeTool = {
   name: "pay",
   risk: "high",
-  parameters: {
-    type: "object",
-    properties: { euros: { type: "number" } },
-    required: ["euros"],
-  },
+  parameters: { type: "object", properties: { euros: { type: "number" } }, required: ["euros"] },
   execute: () => ({ paid: true }),
 };
 

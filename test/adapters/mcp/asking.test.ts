@@ -183,11 +183,7 @@ describe("questions to clients before 2026-07-28", () => {
       async ({ who }: { who: string }, { ask }) =>
         `${who}: ${said(await ask("user", { ...NAME, message: who }))}`,
       {
-        parameters: {
-          type: "object",
-          properties: { who: { type: "string" } },
-          required: ["who"],
-        },
+        parameters: { type: "object", properties: { who: { type: "string" } }, required: ["who"] },
       },
     );
     const { client, asked } = await older(endpoint([two]), { elicitation: {} }, () => {

@@ -11,9 +11,7 @@ import { runTranscripts } from "../hono/transcript.ts";
 
 let ran = 0;
 const mcp = createMcpEndpoint(
-  new ToolRegistry({
-    tools: [toolOf("run", () => ++ran)],
-  }),
+  new ToolRegistry({ tools: [toolOf("run", () => ++ran)] }),
   { openExecution: true },
 );
 const OLD = { "mcp-protocol-version": "2025-11-25" };

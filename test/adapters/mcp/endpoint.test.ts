@@ -61,9 +61,7 @@ const NAMED: NamedTools = {
     toolOf("like", () => ({ content: [DOT] })),
   ],
   german: () => [
-    toolOf("one", undefined, {
-      description: ({ locale }) => locale === "de" ? "Eins." : "One.",
-    }),
+    toolOf("one", undefined, { description: ({ locale }) => locale === "de" ? "Eins." : "One." }),
     toolOf("for-control", undefined, { description: "One.", roles: ["control"] }),
   ],
   wipe: () => [
@@ -347,11 +345,7 @@ describe("a call that is cancelled", () => {
     let isAborted = false;
     void aborted.then(() => isAborted = true);
     const cancel = async (who: string, from: string, requestId: unknown): Promise<void> => {
-      const message = {
-        jsonrpc: "2.0",
-        method: "notifications/cancelled",
-        params: { requestId },
-      };
+      const message = { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId } };
       const response = await mcp.fetch(
         legacyRequest(message, { "x-who": who, "mcp-session-id": from }),
       );

@@ -34,11 +34,7 @@ const add = defineTool({
     properties: { a: { type: "number" }, b: { type: "number" } },
     required: ["a", "b"],
   },
-  returns: {
-    type: "object",
-    properties: { sum: { type: "number" } },
-    required: ["sum"],
-  },
+  returns: { type: "object", properties: { sum: { type: "number" } }, required: ["sum"] },
   execute: ({ a, b }) => ({ sum: a + b }),
 });
 const throwing = toolOf("throwing", () => {

@@ -169,9 +169,7 @@ describe("importMcpServer() with choices per tool", () => {
   });
 
   it("warns of names that look like the names of other tools in the registry", async () => {
-    const registry = new ToolRegistry({
-      tools: [toolOf("aud", undefined, { namespace: "near" })],
-    });
+    const registry = new ToolRegistry({ tools: [toolOf("aud", undefined, { namespace: "near" })] });
     const far = createMcpEndpoint(
       new ToolRegistry({
         tools: [{ ...SEND, name: "near__aud" }, { ...SEND, name: "Send" }, SEND],

@@ -145,16 +145,8 @@ describe("createMcpEndpoint({ skills })", () => {
       "hostTools",
     );
     const wrong = { skills: {} } as never;
-    assertThrows(
-      () => createMcpEndpoint(registry(), wrong),
-      TypeError,
-      "skillCatalog()",
-    );
-    assertThrows(
-      () => createToolBridge(registry().select(), wrong),
-      TypeError,
-      "a skill catalog",
-    );
+    assertThrows(() => createMcpEndpoint(registry(), wrong), TypeError, "skillCatalog()");
+    assertThrows(() => createToolBridge(registry().select(), wrong), TypeError, "a skill catalog");
   });
 });
 

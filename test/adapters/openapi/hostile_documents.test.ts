@@ -104,9 +104,7 @@ describe("importOpenApi()", () => {
     });
     fc.assert(
       fc.property(document, (given) => {
-        const { tools } = importOpenApi(given, {
-          fetch: () => Promise.reject(new Error("no")),
-        });
+        const { tools } = importOpenApi(given, { fetch: () => Promise.reject(new Error("no")) });
         assertEquals(new Set(tools.map(({ id }) => id)).size, tools.length);
       }),
       cases(150, 9),

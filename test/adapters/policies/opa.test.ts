@@ -104,9 +104,7 @@ describe("opaPolicy()", () => {
     const dispatcher = new ToolDispatcher(registry.select({ policies: [careful] }), {
       approve: () => false,
     });
-    const outcomes = await Promise.all(
-      ["read", "rm"].map((name) => dispatcher.dispatch({ name })),
-    );
+    const outcomes = await Promise.all(["read", "rm"].map((name) => dispatcher.dispatch({ name })));
     assertEquals(outcomes.map((one) => one.ok ? one.content : one.error.code), ["text", "denied"]);
   });
 

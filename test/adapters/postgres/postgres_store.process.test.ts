@@ -311,8 +311,7 @@ describe("postgresCallStore()", () => {
       Date.now = () => real() + 3_600_000;
       await store.get("t.a.1");
       const [{ ms }] =
-        (await pool().query("select date_part('epoch', clock_timestamp()) * 1000 ms"))
-          .rows;
+        (await pool().query("select date_part('epoch', clock_timestamp()) * 1000 ms")).rows;
       assert(Math.abs((store.now?.() ?? 0) - ms) < 60_000);
     } finally {
       Date.now = real;

@@ -11,10 +11,7 @@ describe("breakCircuits()", () => {
   it("stops running a tool that fails, tries it later, and runs it again when it works", async () => {
     const clock = new FakeClock();
     const no = new Error("no");
-    const { call, runs } = answering([no, no, no, "up"], {
-      clock,
-      layers: [breakCircuits(TWICE)],
-    });
+    const { call, runs } = answering([no, no, no, "up"], { clock, layers: [breakCircuits(TWICE)] });
     assertEquals([outcome(await call()), outcome(await call())], ["threw", "threw"]);
     clock.advance(20_000);
     const open = await call();

@@ -63,10 +63,7 @@ describe("retryCalls()", () => {
   });
 
   it("doubles its delays up to the longest, and leaves out up to a half of each", async () => {
-    const { times } = await retried([unavailable], {
-      maxAttempts: 5,
-      initialDelayMs: 4_000,
-    });
+    const { times } = await retried([unavailable], { maxAttempts: 5, initialDelayMs: 4_000 });
     const delays = times.slice(1).map((time, index) => time - (times[index] ?? 0));
     assertEquals(delays.length, 4);
     for (const [index, longest] of [4_000, 8_000, 10_000, 10_000].entries()) {

@@ -201,10 +201,7 @@ describe("the question of a rule", () => {
     assertEquals(await call("bank:pay"), "paid");
     // One question, although both the tool and a rule require approval.
     assertEquals(await call("careful"), "paid");
-    assertEquals(messages, [
-      'Run the tool "bank:pay"? Really?',
-      'Run the tool "careful"? Really?',
-    ]);
+    assertEquals(messages, ['Run the tool "bank:pay"? Really?', 'Run the tool "careful"? Really?']);
   });
 
   it("suspends a call, which resumes once it is approved", async () => {
@@ -224,10 +221,7 @@ describe("the question of a rule", () => {
   it("is decided again for a resumed call", async () => {
     let isAllowed = true;
     const { dispatcher } = worldOf(
-      [asks, {
-        name: "switch",
-        decide: () => isAllowed ? "allow" : deny("closed"),
-      }],
+      [asks, { name: "switch", decide: () => isAllowed ? "allow" : deny("closed") }],
       [PAY],
       { approve: "ask", tickets: storedTickets(memoryCallStore()) },
     );
@@ -243,10 +237,7 @@ describe("the question of a rule", () => {
     const { dispatcher } = worldOf(
       [{ name: "price", decide: () => ask(`${price} euros`) }],
       [PAY],
-      {
-        approve: "ask",
-        tickets: storedTickets(memoryCallStore()),
-      },
+      { approve: "ask", tickets: storedTickets(memoryCallStore()) },
     );
     const first = await dispatcher.dispatch({ name: "bank:pay" });
     assert(isSuspended(first));

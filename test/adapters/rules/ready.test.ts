@@ -307,10 +307,7 @@ describe("the ready rules", () => {
     const write = tool("write", { tags: ["write"] });
     const { call } = worldOf([
       pathWithin("/tmp", { tool: { tagsAny: ["write"] }, argument: "/path" }),
-    ], [
-      write,
-      tool("read"),
-    ]);
+    ], [write, tool("read")]);
     assertEquals(await call("write", { path: "/etc" }), "denied");
     assertEquals(await call("read", { path: "/etc" }), "done");
   });

@@ -13,10 +13,7 @@ import { type Rule, rules, type RulesOptions } from "@plue/tools/rules";
 export const PAY: ToolDefinition = {
   name: "bank:pay",
   description: "Pays an amount.",
-  parameters: {
-    type: "object",
-    properties: { euros: {}, to: { type: "string" } },
-  },
+  parameters: { type: "object", properties: { euros: {}, to: { type: "string" } } },
   execute: () => "paid",
 };
 

@@ -15,11 +15,7 @@ import { makeTool } from "../../../src/tool/mod.ts";
 const double: Tool = makeTool({
   name: "double",
   description: "Doubles a number.",
-  parameters: {
-    type: "object",
-    properties: { value: { type: "number" } },
-    required: ["value"],
-  },
+  parameters: { type: "object", properties: { value: { type: "number" } }, required: ["value"] },
   execute: (params) => 2 * (params as { readonly value: number }).value,
 });
 

@@ -137,8 +137,7 @@ const NAMES_PROGRAM = new RegExp(
 
 /** Every setting that this git documents, with `x` for the names that a user chooses. */
 function documentedKeys(): readonly string[] {
-  return git(".", "help", "--config").split("\n")
-    .map((line) => line.replaceAll(/<[^>]*>|\*/g, "x"))
+  return git(".", "help", "--config").split("\n").map((line) => line.replaceAll(/<[^>]*>|\*/g, "x"))
     .filter((key) => /^[a-z][a-z0-9-]*\.[a-z0-9.-]+$/i.test(key));
 }
 

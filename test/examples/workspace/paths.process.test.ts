@@ -98,13 +98,7 @@ describe("resolveInside()", () => {
     await using folder = await temporaryFolder({ ".git/config": "c" });
     await symlink(".git", join(folder.path, "link"));
     for (
-      const path of [
-        ".git",
-        ".git/config",
-        ".GIT/hooks/x",
-        "sub/.git",
-        "link/config",
-      ]
+      const path of [".git", ".git/config", ".GIT/hooks/x", "sub/.git", "link/config"]
     ) {
       await assertRejects(
         () => resolveInside(folder.path, path),

@@ -33,12 +33,7 @@ async function firstLine(options: ProcessOptions) {
 describe("runProcess()", () => {
   it("passes arguments unchanged, without a shell", async () => {
     const args = ["%s|", "a b", "$HOME", "; rm -rf /", "*", ""];
-    const done = await collectProcess({
-      ...shell(""),
-      command: "printf",
-      args,
-      maxBytes: 100,
-    });
+    const done = await collectProcess({ ...shell(""), command: "printf", args, maxBytes: 100 });
     assertEquals(done.stdout, "a b|$HOME|; rm -rf /|*||");
   });
 

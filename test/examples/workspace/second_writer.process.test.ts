@@ -31,8 +31,7 @@ int main(int count, char **names) {
 }
 `;
 
-const canSwap = process.platform === "linux" &&
-  spawnSync("cc", ["--version"]).status === 0 &&
+const canSwap = process.platform === "linux" && spawnSync("cc", ["--version"]).status === 0 &&
   spawnSync("cc", ["-x", "c", "-fsyntax-only", "-"], { input: SWAPPER }).status === 0;
 const withSwapper = maybe(canSwap, "there is no C compiler with renameat2");
 

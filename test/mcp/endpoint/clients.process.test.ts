@@ -49,9 +49,7 @@ function newClient(
     const client = new Client(INFO, {
       versionNegotiation: { mode },
       ...(onChange === undefined ? {} : {
-        listChanged: {
-          tools: { onChanged: onChange, autoRefresh: false, debounceMs: 0 },
-        },
+        listChanged: { tools: { onChanged: onChange, autoRefresh: false, debounceMs: 0 } },
       }),
     });
     await client.connect(new StreamableHTTPClientTransport(url, asCaller(token, headers)));
@@ -80,9 +78,7 @@ const oldClient: Connect = async (url, token, onChange) => {
     version: transport.protocolVersion,
     tools: (cursor) => client.listTools(cursor === undefined ? {} : { cursor }) as Promise<Page>,
     call: (name, args, options) =>
-      client.callTool({ name, arguments: args }, undefined, options) as Promise<
-        Answer
-      >,
+      client.callTool({ name, arguments: args }, undefined, options) as Promise<Answer>,
     close: () => client.close(),
   };
 };
@@ -207,10 +203,7 @@ for (const runtime of RUNTIME_NAMES) {
           while (changes === 0) {
             const first = told();
             await toggle("zebra");
-            await Promise.race([
-              first,
-              new Promise((resolve) => setTimeout(resolve, 1_000)),
-            ]);
+            await Promise.race([first, new Promise((resolve) => setTimeout(resolve, 1_000))]);
           }
           const before = changes;
           await toggle("hidden", ["control"]);
@@ -262,9 +255,7 @@ for (const runtime of RUNTIME_NAMES) {
         modern("tools/call", { name: "wait" }),
         modern("tools/call", { name: "wait" }, { progressToken: 1 }),
         post({ method: "tools/call", params: { name: "wait" } }, {}),
-        modern("subscriptions/listen", {
-          notifications: { toolsListChanged: true },
-        }),
+        modern("subscriptions/listen", { notifications: { toolsListChanged: true } }),
         fetch(server.url, {
           signal: clients.signal,
           headers: { authorization, accept: "text/event-stream" },
@@ -304,13 +295,7 @@ for (const runtime of RUNTIME_NAMES) {
       const status = await new Promise((resolve, reject) => {
         const { hostname, port, pathname } = server.url;
         httpRequest(
-          {
-            hostname,
-            port,
-            path: pathname,
-            method: "POST",
-            headers: { host: "evil.example" },
-          },
+          { hostname, port, path: pathname, method: "POST", headers: { host: "evil.example" } },
           (response) => {
             response.resume();
             resolve(response.statusCode);

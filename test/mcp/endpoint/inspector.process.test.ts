@@ -11,10 +11,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { ROOT, type RunningServer, startServer } from "../servers.ts";
 
-const PACKAGE = join(
-  import.meta.dirname,
-  "../node_modules/@modelcontextprotocol/inspector",
-);
+const PACKAGE = join(import.meta.dirname, "../node_modules/@modelcontextprotocol/inspector");
 const { bin } = JSON.parse(readFileSync(join(PACKAGE, "package.json"), "utf8"));
 const PROGRAM = join(PACKAGE, bin["mcp-inspector"]);
 
@@ -24,24 +21,14 @@ const TOOL_FAILED = 5;
 describe("the inspector", () => {
   let server: RunningServer;
   beforeAll(async () => {
-    server = await startServer(
-      "bun",
-      join(ROOT, "test/support/conformance/worker.ts"),
-    );
+    server = await startServer("bun", join(ROOT, "test/support/conformance/worker.ts"));
   });
   afterAll(() => server.stop());
 
   function inspect(
     ...words: readonly string[]
   ): Promise<{ code: number; output: string }> {
-    const to = [
-      "--cli",
-      server.url.href,
-      "--transport",
-      "http",
-      "--format",
-      "json",
-    ];
+    const to = ["--cli", server.url.href, "--transport", "http", "--format", "json"];
     return new Promise((resolve) => {
       execFile(
         process.execPath,
@@ -54,13 +41,7 @@ describe("the inspector", () => {
 
   it("finds nothing wrong with the schemas of the list, in either era", async () => {
     for (const era of ["legacy", "modern"]) {
-      const words = [
-        "--method",
-        "tools/list",
-        "--strict",
-        "--protocol-era",
-        era,
-      ];
+      const words = ["--method", "tools/list", "--strict", "--protocol-era", era];
       const { code, output } = await inspect(...words);
       assertEquals(code, 0, output);
       assertStringIncludes(output, '"test_simple_text"');
@@ -71,10 +52,7 @@ describe("the inspector", () => {
     const call = ["--method", "tools/call", "--tool-name"];
     const text = await inspect(...call, "test_simple_text");
     assertEquals(text.code, 0, text.output);
-    assertStringIncludes(
-      text.output,
-      "This is a simple text response for testing.",
-    );
+    assertStringIncludes(text.output, "This is a simple text response for testing.");
     const failure = await inspect(...call, "test_error_handling");
     assertEquals(failure.code, TOOL_FAILED, failure.output);
   });

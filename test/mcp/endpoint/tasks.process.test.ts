@@ -43,8 +43,7 @@ async function dispatch(url: URL, request: unknown) {
   const text = await response.text();
   const last = text.startsWith("{")
     ? text
-    : text.split("\n").filter((line) => line.startsWith("data: ")).at(-1)
-      ?.slice(6) ?? "";
+    : text.split("\n").filter((line) => line.startsWith("data: ")).at(-1)?.slice(6) ?? "";
   const { result, error } = JSON.parse(last);
   return error === undefined
     ? { kind: "result" as const, result }
@@ -52,9 +51,7 @@ async function dispatch(url: URL, request: unknown) {
 }
 
 function textOf(result: object): unknown {
-  const { content } = result as {
-    readonly content?: readonly { readonly text?: string }[];
-  };
+  const { content } = result as { readonly content?: readonly { readonly text?: string }[] };
   return content?.[0]?.text;
 }
 
@@ -68,16 +65,12 @@ for (const runtime of RUNTIME_NAMES) {
 
     /** Calls a tool, and returns the questions and the result. */
     async function settle(name: string, args: Record<string, number | string> = {}) {
-      const client = new Client(FRAMING.clientInfo, {
-        versionNegotiation: { mode: "auto" },
-      });
+      const client = new Client(FRAMING.clientInfo, { versionNegotiation: { mode: "auto" } });
       await client.connect(new StreamableHTTPClientTransport(server.url));
       const asked: string[] = [];
       const answer: ApplicationInputHandler["handle"] = ({ params }, { delivery }) => {
         asked.push(`${delivery}: ${params?.["message"]}`);
-        const { properties = {} } = params?.["requestedSchema"] as {
-          properties?: object;
-        };
+        const { properties = {} } = params?.["requestedSchema"] as { properties?: object };
         const content = "name" in properties ? { name: "Ann" } : { confirm: true };
         // The tools ask by forms only.
         return Promise.resolve({ action: "accept", content } as never);
@@ -92,12 +85,7 @@ for (const runtime of RUNTIME_NAMES) {
         const execution = await session.callTool(name, args);
         const { outcome } = await execution.settle();
         const said = outcome.status === "completed" ? textOf(outcome.result) : undefined;
-        return {
-          kind: execution.kind,
-          status: outcome.status,
-          said,
-          asked: asked.sort(),
-        };
+        return { kind: execution.kind, status: outcome.status, said, asked: asked.sort() };
       } finally {
         await session.close();
         await client.close();
@@ -107,12 +95,7 @@ for (const runtime of RUNTIME_NAMES) {
     it("waits for the result of a task", async () => {
       assertEquals(
         await settle("slow_compute", { seconds: 0.5, label: "it" }),
-        {
-          kind: "task",
-          status: "completed",
-          said: "Computed it in 0.5 seconds.",
-          asked: [],
-        },
+        { kind: "task", status: "completed", said: "Computed it in 0.5 seconds.", asked: [] },
       );
     });
 

@@ -11,9 +11,7 @@ import process from "node:process";
 
 const [log = ""] = process.argv.slice(2);
 const note = (line: string): void => appendFileSync(log, `${line}\n`);
-const text = (words: string) => ({
-  content: [{ type: "text" as const, text: words }],
-});
+const text = (words: string) => ({ content: [{ type: "text" as const, text: words }] });
 
 serveStdio(() => {
   const server = new McpServer({ name: "crashing", version: "1.0.0" }, {

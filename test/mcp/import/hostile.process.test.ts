@@ -96,9 +96,7 @@ describe("importMcpServer() with a program that is hostile", () => {
 
   it("stops immediately when it is aborted, and ends the program", async () => {
     const caller = new AbortController();
-    const failed = errorOf(
-      imported(hostile("silent"), { signal: caller.signal }),
-    );
+    const failed = errorOf(imported(hostile("silent"), { signal: caller.signal }));
     await until(() => logged().includes("list"));
     const reason = new Error("Enough");
     caller.abort(reason);

@@ -19,12 +19,7 @@ import { type RunningServer, startServer } from "../servers.ts";
 import { changed, imported, told, until } from "./imported.ts";
 
 const packageFile = (name: string): string =>
-  join(
-    import.meta.dirname,
-    "../node_modules/@modelcontextprotocol",
-    name,
-    "dist/index.js",
-  );
+  join(import.meta.dirname, "../node_modules/@modelcontextprotocol", name, "dist/index.js");
 
 const node = (...args: readonly string[]) => ({
   command: "node",
@@ -34,10 +29,7 @@ const node = (...args: readonly string[]) => ({
 });
 
 const grow = (url: URL, name: string): Promise<Response> =>
-  fetch(new URL("/grow", url), {
-    method: "POST",
-    body: JSON.stringify({ name }),
-  });
+  fetch(new URL("/grow", url), { method: "POST", body: JSON.stringify({ name }) });
 
 let folder: string;
 beforeEach(() => {
@@ -50,22 +42,15 @@ afterEach(() => rmSync(folder, { recursive: true }));
 describe("importMcpServer() with servers from npm", () => {
   it("reads and writes files with server-filesystem", async () => {
     writeFileSync(join(folder, "hello.txt"), "hello");
-    await using far = await imported(
-      node(packageFile("server-filesystem"), folder),
-    );
+    await using far = await imported(node(packageFile("server-filesystem"), folder));
     assertEquals(far.server.rejected, []);
     const risks = ["read_text_file", "write_file"].map((name) =>
       far.registry.getTool(`x:${name}`)?.risk
     );
     assertEquals(risks, ["low", "high"]);
-    const read = await far.call("read_text_file", {
-      path: join(folder, "hello.txt"),
-    });
+    const read = await far.call("read_text_file", { path: join(folder, "hello.txt") });
     assertEquals(told(read), { content: "hello" });
-    await far.call("write_file", {
-      path: join(folder, "new.txt"),
-      content: "written",
-    });
+    await far.call("write_file", { path: join(folder, "new.txt"), content: "written" });
     assertEquals(readFileSync(join(folder, "new.txt"), "utf8"), "written");
     const outside = await far.call("read_text_file", { path: "/etc/hostname" });
     assertMatch(String(told(outside)), /^threw: .*Access denied/);
@@ -73,22 +58,12 @@ describe("importMcpServer() with servers from npm", () => {
 
   it("calls server-memory, and removes its tools at the end", async () => {
     const command = node(packageFile("server-memory"));
-    const env = {
-      ...command.env,
-      MEMORY_FILE_PATH: join(folder, "memory.json"),
-    };
+    const env = { ...command.env, MEMORY_FILE_PATH: join(folder, "memory.json") };
     const far = await imported({ ...command, env });
-    const entities = [{
-      name: "plue",
-      entityType: "library",
-      observations: ["has tools"],
-    }];
+    const entities = [{ name: "plue", entityType: "library", observations: ["has tools"] }];
     const created = await far.call("create_entities", { entities });
     assertEquals(created.ok, true, JSON.stringify(created));
-    assertStringIncludes(
-      JSON.stringify(await far.call("read_graph")),
-      "has tools",
-    );
+    assertStringIncludes(JSON.stringify(await far.call("read_graph")), "has tools");
     await far.server.close();
     assertEquals(far.registry.count, 0);
   });
@@ -106,18 +81,13 @@ describe("importMcpServer() with servers from npm", () => {
   });
 
   it("calls server-everything: values, images, progress, failures", async () => {
-    await using far = await imported(
-      node(packageFile("server-everything"), "stdio"),
-    );
+    await using far = await imported(node(packageFile("server-everything"), "stdio"));
     assert(far.server.tools.length > 5);
     assertEquals(told(await far.call("echo", { message: "hi" })), "Echo: hi");
     const image = await far.call("get-tiny-image");
     assert(image.ok && image.blocks);
     const seen: number[] = [];
-    const long = await far.call("trigger-long-running-operation", {
-      duration: 0.2,
-      steps: 2,
-    }, {
+    const long = await far.call("trigger-long-running-operation", { duration: 0.2, steps: 2 }, {
       progress: ({ done }) => void seen.push(done),
     });
     assertEquals([long.ok, seen], [true, [1, 2]], JSON.stringify(long));
@@ -144,11 +114,7 @@ describe("importMcpServer() with a program that ends", () => {
     // The call may have run, and its tool is not idempotent.
     assertEquals(
       !crash.ok && [crash.error.code, crash.error.ran, crash.error.retryable],
-      [
-        "unavailable",
-        "unknown",
-        false,
-      ],
+      ["unavailable", "unknown", false],
     );
     // This call waits for the new process.
     const second = await far.call("pid");
@@ -166,9 +132,7 @@ describe("importMcpServer() with a program that ends", () => {
     const COUNT = 50;
     let seen = 0;
     const progress = (): void => void seen++;
-    await Promise.all(
-      Array.from({ length: COUNT }, () => far.call("step", {}, { progress })),
-    );
+    await Promise.all(Array.from({ length: COUNT }, () => far.call("step", {}, { progress })));
     assertEquals(seen, COUNT);
 
     const caller = new AbortController();
@@ -216,10 +180,7 @@ describe("importMcpServer() with a server that is started anew", () => {
 /** Starts server-everything over HTTP: of the older era, with sessions. */
 async function startEverything(port: string): Promise<RunningServer> {
   const free = port === "0" ? String(await freePort()) : port;
-  const child = spawn("node", [
-    packageFile("server-everything"),
-    "streamableHttp",
-  ], {
+  const child = spawn("node", [packageFile("server-everything"), "streamableHttp"], {
     env: { ...process.env, PORT: free },
     stdio: ["ignore", "ignore", "pipe"],
   });
@@ -227,10 +188,7 @@ async function startEverything(port: string): Promise<RunningServer> {
     child.stderr.setEncoding("utf8").on("data", (text: string) => {
       if (text.includes("listening")) resolve();
     });
-    child.once(
-      "exit",
-      (code) => reject(new Error(`server-everything ended with ${code}`)),
-    );
+    child.once("exit", (code) => reject(new Error(`server-everything ended with ${code}`)));
   });
   return {
     url: new URL(`http://127.0.0.1:${free}/mcp`),
@@ -245,10 +203,7 @@ async function startEverything(port: string): Promise<RunningServer> {
 describe("importMcpServer() with plue's own endpoint on workerd", () => {
   let server: RunningServer;
   beforeAll(async () => {
-    server = await startServer(
-      "workerd",
-      join(import.meta.dirname, "../app.ts"),
-    );
+    server = await startServer("workerd", join(import.meta.dirname, "../app.ts"));
   });
   afterAll(() => server.stop());
   const http = { requestInit: { headers: { authorization: "Bearer guest" } } };

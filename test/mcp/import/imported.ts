@@ -25,11 +25,7 @@ export async function imported(
   options: Partial<ImportMcpServerOptions> = {},
 ): Promise<Imported> {
   const registry = new ToolRegistry();
-  const server = await importMcpServer(source, {
-    namespace: "x",
-    registry,
-    ...options,
-  });
+  const server = await importMcpServer(source, { namespace: "x", registry, ...options });
   const dispatcher = new ToolDispatcher(registry);
   return {
     registry,

@@ -19,9 +19,7 @@ const registry: ToolRegistry = new ToolRegistry({
 // A real service reads its key from a secret, which all of its processes share after a restart.
 const key = new TextEncoder().encode("32 bytes that are for tests only");
 const store = memoryCallStore();
-const dispatcher = new ToolDispatcher(registry, {
-  tickets: sealedTickets({ keys: [key], store }),
-});
+const dispatcher = new ToolDispatcher(registry, { tickets: sealedTickets({ keys: [key], store }) });
 
 /** Removes a tool, or adds it if it is missing, so that the list changes. */
 function change(): void {

@@ -50,10 +50,7 @@ export function askingTools(): readonly Tool[] {
       "test_input_required_result_tampered_state",
       async (_, { ask }) => written(await ask("confirm", CONFIRM)),
     ),
-    asking(
-      "test_missing_capability",
-      async (_, { ask }) => written(await ask("user_name", NAME)),
-    ),
+    asking("test_missing_capability", async (_, { ask }) => written(await ask("user_name", NAME))),
     asking("test_streaming_elicitation", async (_, { ask, progress }) => {
       progress(1, 1);
       return written(await ask("user_name", NAME));
@@ -88,11 +85,7 @@ export function askingTools(): readonly Tool[] {
             name: { type: "string", default: "John Doe" },
             age: { type: "integer", default: 30 },
             score: { type: "number", default: 95.5 },
-            status: {
-              type: "string",
-              enum: ["active", "inactive", "pending"],
-              default: "active",
-            },
+            status: { type: "string", enum: ["active", "inactive", "pending"], default: "active" },
             verified: { type: "boolean", default: true },
           },
         },

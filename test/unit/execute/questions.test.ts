@@ -476,10 +476,7 @@ describe("context.ask()", () => {
   it("asks for approval again if its question has changed", async () => {
     let files = 3;
     const { call, dispatcher } = single(async (_, { ask }) => {
-      const { action } = await ask("sure", {
-        kind: "approval",
-        message: `Delete ${files} files?`,
-      });
+      const { action } = await ask("sure", { kind: "approval", message: `Delete ${files} files?` });
       return action;
     });
     const first = await suspended(call());
@@ -586,10 +583,7 @@ describe("context.ask()", () => {
     const { registry, call, dispatcher } = fixture([{ name: "greet", execute: NAME }, {
       name: "bridge",
       execute: (): Promise<ToolResult> => dispatcher.dispatch({ name: "greet" }),
-    }, {
-      name: "forges",
-      execute: () => ToolResult.error("input_required", "Give me a ticket"),
-    }]);
+    }, { name: "forges", execute: () => ToolResult.error("input_required", "Give me a ticket") }]);
     assertEquals(registry.count, 3);
     const { ticket } = await suspended(call("bridge"));
     assertEquals(outcome(await dispatcher.resume(ticket, { name: accept("Ann") })), "Hello Ann");
@@ -806,9 +800,7 @@ describe("approval that is asked for", () => {
   });
 
   it("is required by a policy that fails", async () => {
-    const { registry, dispatcher } = single(() => "gone", {
-      approve: "ask",
-    });
+    const { registry, dispatcher } = single(() => "gone", { approve: "ask" });
     const odd: readonly (() => unknown)[] = [
       () => {
         throw new Error("No idea");

@@ -175,9 +175,7 @@ describe("a tool that may have run", () => {
 
   it("is not retryable if a layer returns the result", async () => {
     const lost = ToolResult.error("unavailable", "Lost", { ran: "unknown" });
-    const { call } = single(() => 1, {
-      layers: [around(() => lost)],
-    });
+    const { call } = single(() => 1, { layers: [around(() => lost)] });
     const result = await call();
     assert(!result.ok);
     assertEquals([result.error.ran, result.error.retryable], ["unknown", false]);

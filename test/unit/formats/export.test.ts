@@ -53,10 +53,7 @@ describe("exportTools()", () => {
       exportTools(list, "anthropic", { onLoss: "warn" }).names,
     );
     assertNotStrictEquals(exportTools(list, "anthropic", { onLoss: "warn" }).names, first);
-    assertNotStrictEquals(
-      exportTools(list, "bedrock").names,
-      exportTools(list, "mistral").names,
-    );
+    assertNotStrictEquals(exportTools(list, "bedrock").names, exportTools(list, "mistral").names);
   });
 
   it("does not remember a list that can change", () => {

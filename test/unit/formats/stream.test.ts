@@ -45,10 +45,7 @@ function pushAll(stream: CallAccumulator, events: readonly unknown[]): readonly 
 }
 
 const chatCall = (index: number, args: string): object => ({
-  choices: [{
-    index: 0,
-    delta: { tool_calls: [{ index, function: { arguments: args } }] },
-  }],
+  choices: [{ index: 0, delta: { tool_calls: [{ index, function: { arguments: args } }] } }],
 });
 const chatOpen = (index: number, id: string, name: string, args = ""): object => ({
   choices: [{

@@ -139,9 +139,7 @@ describe("nullable: true in a tool's own schema", () => {
       const said = losses.filter(({ keyword }) => keyword === "nullable");
       assertEquals(
         said.map(({ path, action, widens, narrows }) => [path, action, widens, narrows]),
-        [
-          ["/properties/city/nullable", "dropped", false, false],
-        ],
+        [["/properties/city/nullable", "dropped", false, false]],
       );
     });
   }

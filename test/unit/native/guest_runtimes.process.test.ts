@@ -69,9 +69,7 @@ describe("nodeGuest()", () => {
     const guest = await nodeGuest("24.0.0", {
       load: () => {
         loaded++;
-        return {
-          func: (prototype) => foreign(calls, /\w+(?=\()/.exec(prototype)?.[0] ?? ""),
-        };
+        return { func: (prototype) => foreign(calls, /\w+(?=\()/.exec(prototype)?.[0] ?? "") };
       },
     });
     assertEquals([guest.name, guest.wakes], ["node 24.0.0", ["fd"]]);

@@ -10,10 +10,7 @@ import { makeTool, type Tool, type ToolDefinition } from "../../../src/tool/mod.
 
 /** An engine that checks `required` of objects, and nothing else. Counts the compiled schemas. */
 export function requiredOnlyEngine(): SchemaEngine & { compiled: number } {
-  const engine = {
-    ...withSchemaCheck({ name: "required-only", compile }),
-    compiled: 0,
-  };
+  const engine = { ...withSchemaCheck({ name: "required-only", compile }), compiled: 0 };
   return engine;
 
   function compile(schema: unknown) {

@@ -33,9 +33,7 @@ const engine = typeboxEngine({ codeGeneration: false });
 /** A schema that takes too many steps to check a list of 1,000 items. */
 const COSTLY = {
   type: "object",
-  properties: {
-    list: { allOf: Array.from({ length: 200 }, () => ({ uniqueItems: true })) },
-  },
+  properties: { list: { allOf: Array.from({ length: 200 }, () => ({ uniqueItems: true })) } },
 };
 const VALUE = { list: Array.from({ length: 1_000 }, (_, at) => at) };
 
@@ -258,9 +256,7 @@ describe("boundSteps()", () => {
     ["2,000 patterns for a text", all(2_000, { pattern: "b" }), TEXT],
     ["2,000 counts of characters", all(2_000, { minLength: 600_000 }), TEXT],
     ["patterns for long names", { propertyNames: all(100, { pattern: "b" }) }, { [TEXT]: 1 }],
-    ["20 patterns of names", {
-      patternProperties: object(20, (at) => [`^k${at}`, true]),
-    }, NAMED],
+    ["20 patterns of names", { patternProperties: object(20, (at) => [`^k${at}`, true]) }, NAMED],
     ["20 looks at all properties", all(20, { additionalProperties: { type: "number" } }), NAMED],
     ["5,000 choices for each item", { items: { enum: NUMBERS.slice(0, 5_000) } }, NUMBERS],
     ["2,000 properties for each item", {

@@ -229,8 +229,7 @@ describe("ToolAvailabilityContext", () => {
 
 describe("ToolAvailabilityContextBuilder", () => {
   it("adds lists up and replaces single values", () => {
-    const builder = new ToolAvailabilityContextBuilder()
-      .disableTools("b").disableTools("a")
+    const builder = new ToolAvailabilityContextBuilder().disableTools("b").disableTools("a")
       .withMaxRiskLevel("low").withMaxRiskLevel("high")
       .withTerminal(false).withTerminal(true);
     assertEquals(builder.build().toJSON(), { maxRiskLevel: "high", disabledToolIds: ["a", "b"] });

@@ -5,11 +5,7 @@ import { ToolAvailabilityContext } from "../../../src/select/mod.ts";
 import { makeTool, type Tool } from "../../../src/tool/mod.ts";
 import data from "./function_definition.json" with { type: "json" };
 
-const parameters = {
-  type: "object",
-  properties: { path: { type: "string" } },
-  required: ["path"],
-};
+const parameters = { type: "object", properties: { path: { type: "string" } }, required: ["path"] };
 const read = makeTool({
   name: "read",
   namespace: "file",

@@ -74,8 +74,7 @@ const someData = fc.record({
 
 const filters = some<ToolFilter>([tagsAny("a", "b"), not(tagsAny("b")), throwing]);
 const policies = some([byTag("a", "b"), byMaximumRisk("high")]);
-const aSelection: fc.Arbitrary<Selection> = fc
-  .tuple(someData, maybe(filters), maybe(policies))
+const aSelection: fc.Arbitrary<Selection> = fc.tuple(someData, maybe(filters), maybe(policies))
   .map(([data, filters, policies]) => ({ ...data, filters, policies }));
 
 const idsOf = (tools: readonly Tool[], selection: Selection) => buildToolset(tools, selection).ids;

@@ -89,11 +89,7 @@ describe("defineTool()", () => {
         annotations: { readOnlyHint: false, openWorldHint: false },
       }),
     );
-    assertEquals(annotations, {
-      readOnlyHint: false,
-      idempotentHint: false,
-      openWorldHint: false,
-    });
+    assertEquals(annotations, { readOnlyHint: false, idempotentHint: false, openWorldHint: false });
   });
 
   it("removes duplicate tags, roles and scopes", () => {

@@ -77,10 +77,7 @@ describe("the git tools, without the repository's configuration,", () => {
     await test.ok("git-commit", { message: "Second", paths: ["."] });
     assertEquals(
       git(test, "log", "--format=%s %an"),
-      [
-        'Second Ada "the first" \\ Lovelace',
-        'First Ada "the first" \\ Lovelace',
-      ].join("\n"),
+      ['Second Ada "the first" \\ Lovelace', 'First Ada "the first" \\ Lovelace'].join("\n"),
     );
     git(test, "fsck", "--strict");
   });

@@ -643,10 +643,7 @@ describe("a task", () => {
     const dead = processOf([AGAIN]);
     const { store } = dead;
     const kept = { idempotency: { kept: storedKeys(store) }, clock: dead.clock };
-    const keyed = new ToolDispatcher(
-      new ToolRegistry({ tools: [fakeTool(AGAIN)] }),
-      kept,
-    );
+    const keyed = new ToolDispatcher(new ToolRegistry({ tools: [fakeTool(AGAIN)] }), kept);
     const context = { ...ANN, idempotencyKey: "k" };
     const task = await dead.tasks.start(keyed, { name: "hang" }, context);
     assert("id" in task);
@@ -894,10 +891,7 @@ describe("callTasks().run()", () => {
     const work = deferred<string>();
     const { tasks, dispatcher, errors } = processOf(
       [{ name: "slow", execute: () => work.promise }],
-      {
-        store,
-        clock,
-      },
+      { store, clock },
     );
     const running = tasks.run(dispatcher, { name: "slow" }, ANN, { afterMs: 100 });
     await clock.pass(100);

@@ -125,9 +125,7 @@ describeLayer("repair", () => ({
   layers: [repair(() => ({ arguments: { n: 1 } }))],
   tool: { parameters: { type: "object", required: ["n"] } },
   arguments: "{n: 1}",
-}), [
-  stopped("ends a call whose repair does not end", "timeout", [repair(never)]),
-]);
+}), [stopped("ends a call whose repair does not end", "timeout", [repair(never)])]);
 
 describeLayer("telemetry", (clock) => {
   let open = 0;
@@ -144,9 +142,7 @@ describeLayer("telemetry", (clock) => {
     };
   };
   return { layers: [telemetry({ begin })], held: () => open };
-}, [
-  ran("runs a call whose telemetry throws", "done", [telemetry({ begin: broken })], 1),
-]);
+}, [ran("runs a call whose telemetry throws", "done", [telemetry({ begin: broken })], 1)]);
 
 describeLayer("transactions", () => {
   let open = 0;
@@ -164,9 +160,7 @@ describeLayer("transactions", () => {
     tool: { requiresTransaction: true },
     held: () => open,
   };
-}, [
-  stopped("fails a call without a manager", "transaction_failed", [transactions()]),
-]);
+}, [stopped("fails a call without a manager", "transaction_failed", [transactions()])]);
 
 describeLayer("validators", () => ({ layers: validators([() => undefined]) }), [
   stopped("ends a call whose rule does not end", "timeout", validators([never])),

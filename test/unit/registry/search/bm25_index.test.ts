@@ -79,10 +79,7 @@ describe("createToolIndex()", () => {
   });
 
   it("finds a tool by namespace, title, tag, category, parameter and parameter's text", () => {
-    const rich = indexOf([
-      ...catalogue,
-      makeTool(data.rich),
-    ]);
+    const rich = indexOf([...catalogue, makeTool(data.rich)]);
     for (
       const word of ["zebra", "giraffe", "lion", "tiger", "panther", "walrus", "otter", "zebra:x1"]
     ) {

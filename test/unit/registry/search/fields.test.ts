@@ -39,10 +39,7 @@ describe("searchFields()", () => {
   it("reads the values that a parameter lists", () => {
     const fields = texts({
       type: "object",
-      properties: {
-        method: { enum: ["squash", "rebase", 3, null] },
-        kind: { const: "fixed" },
-      },
+      properties: { method: { enum: ["squash", "rebase", 3, null] }, kind: { const: "fixed" } },
     });
     assertEquals(fields[NAMES]?.split(" ").sort(), ["fixed", "kind", "method", "rebase", "squash"]);
   });
