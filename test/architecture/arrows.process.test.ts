@@ -36,9 +36,7 @@ function problem(file: string, specifier: string): string | undefined {
   }
   if (!/\.(tsx?|json)$/.test(specifier)) return `leaves out ".ts" in "${specifier}"`;
   const target = join(dirname(file), specifier);
-  if (!target.startsWith("src/")) {
-    return `reaches out of src/ with "${specifier}"`;
-  }
+  if (!target.startsWith("src/")) return `reaches out of src/ with "${specifier}"`;
   const to = folderOf(target);
   if (from === to) return undefined;
   if (from === "mod.ts" && target.startsWith(DEFAULT_ENGINE)) return undefined;
@@ -177,9 +175,7 @@ describe("the imports of src", () => {
     assertEquals(circlesIn(new Map([["a", ["b"]], ["b", []]])), []);
   });
 
-  it("have no circle, types included", () => {
-    assertEquals(circlesIn(importsOf(FILES)), []);
-  });
+  it("have no circle, types included", () => assertEquals(circlesIn(importsOf(FILES)), []));
 });
 
 /** Matches the definition of a function or variable of libplue that is not `static`. */

@@ -20,9 +20,7 @@ function naming(files: readonly string[], what: string | RegExp): readonly strin
 }
 
 describe("the files of the project", () => {
-  it("are found", () => {
-    assertGreater(WRITTEN.length, 50);
-  });
+  it("are found", () => assertGreater(WRITTEN.length, 50));
 
   for (const folder of [path("work", "main"), path("work", "shared"), path("root")]) {
     it(`do not name ${folder} of somebody's machine`, () => {

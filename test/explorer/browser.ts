@@ -81,9 +81,7 @@ async function createPage(
   page.on("console", (message) => {
     // Chromium also logs responses such as 404 and 422, which the tests cause intentionally.
     const isAnswer = message.text().startsWith("Failed to load resource");
-    if (message.type() === "error" && !isAnswer) {
-      wrongs.push(`logged: ${message.text()}`);
-    }
+    if (message.type() === "error" && !isAnswer) wrongs.push(`logged: ${message.text()}`);
   });
   return own;
 }

@@ -72,9 +72,7 @@ describe("plue --nats", () => {
       TestServer.start({ config: `jetstream: {}\nauthorization { users: [${users}] }` }),
     ]);
   });
-  afterAll(async () => {
-    await Promise.all([server?.stop(), guarded?.stop()]);
-  });
+  afterAll(async () => await Promise.all([server?.stop(), guarded?.stop()]));
 
   const doctor = (url: string, secret = SECRET): Promise<Ran> =>
     plue(["doctor", "--json", "--nats", url], { env: { PLUE_NATS_SECRET: secret } });

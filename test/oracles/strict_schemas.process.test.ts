@@ -41,9 +41,7 @@ function mapSchemas(schema: unknown, change: (schema: Schema) => Schema): unknow
   }
   if (Object.hasOwn(result, "items")) result["items"] = map(result["items"]);
   for (const keyword of ["anyOf", "allOf"]) {
-    if (Array.isArray(result[keyword])) {
-      result[keyword] = result[keyword].map(map);
-    }
+    if (Array.isArray(result[keyword])) result[keyword] = result[keyword].map(map);
   }
   return change(result);
 }

@@ -45,9 +45,7 @@ describe("toAiSdkTools()", () => {
     assertEquals(await execute?.({}, { toolCallId: "c1", abortSignal: signal }), "waited");
     assertEquals(seen, [["c1", "s1", false]]);
     await assertRejects(
-      async () => {
-        await execute?.({}, { toolCallId: "c2", abortSignal: AbortSignal.abort() });
-      },
+      async () => await execute?.({}, { toolCallId: "c2", abortSignal: AbortSignal.abort() }),
       Error,
       'Cannot call "clock__wait": ',
     );

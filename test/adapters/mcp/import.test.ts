@@ -304,9 +304,7 @@ describe("importMcpServer()", () => {
     ] as const
   ) {
     it(`sends an unsent call over the next connection, after the error of ${runtime}`, async () => {
-      if (error.cause !== undefined) {
-        error.cause = Object.assign(new Error("connect"), error.cause);
-      }
+      if (error.cause !== undefined) error.cause = Object.assign(new Error("connect"), error.cause);
       const world = await imported();
       world.isDown = error;
       const call = world.call("lines");

@@ -124,9 +124,7 @@ for (const runtime of RUNTIME_NAMES) {
         });
         afterAll(() => client.close());
 
-        it(`speaks ${version}`, () => {
-          assertEquals(client.version, version);
-        });
+        it(`speaks ${version}`, () => assertEquals(client.version, version));
 
         it("lists page by page, in order, and whole", async () => {
           assertEquals((await client.tools()).tools.length, 2);

@@ -19,9 +19,7 @@ const TOOLS = ["call", "endless", "large"].map((name) => ({
 }));
 
 function answer(id: number, method: string, name: string | undefined): void {
-  if (method === "server/discover") {
-    return say({ id, error: { code: -32601, message: "No" } });
-  }
+  if (method === "server/discover") return say({ id, error: { code: -32601, message: "No" } });
   if (method === "initialize") {
     if (what === "exit") process.exit(3);
     if (what === "kill") process.kill(process.pid, "SIGKILL");
@@ -67,7 +65,5 @@ if (what === "deaf") {
 process.stdout.on("error", () => process.exit(1));
 const lines = createInterface({ input: process.stdin }).on("line", (line) => {
   const { id, method, params } = JSON.parse(line);
-  if (typeof id === "number" || typeof id === "string") {
-    answer(id as number, method, params?.name);
-  }
+  if (typeof id === "number" || typeof id === "string") answer(id as number, method, params?.name);
 }).on("close", () => process.exit(0));

@@ -18,9 +18,7 @@ const NAMED = { context: { tenant: "a" } };
 const CAREFUL = { policies: [askAboveRisk("low")] };
 
 describe("a Dispatcher without layers", () => {
-  it("runs a tool that requires nothing", async () => {
-    assertEquals(await outcomeOf({}), "done");
-  });
+  it("runs a tool that requires nothing", async () => assertEquals(await outcomeOf({}), "done"));
 
   for (
     const [what, code, tool, context, selection] of [

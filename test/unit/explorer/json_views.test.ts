@@ -96,9 +96,7 @@ describe("withMember()", () => {
 });
 
 describe("pointerOf()", () => {
-  it("escapes names", () => {
-    assertEquals(pointerOf(["a/b", 0, "~"]), "/a~1b/0/~0");
-  });
+  it("escapes names", () => assertEquals(pointerOf(["a/b", 0, "~"]), "/a~1b/0/~0"));
 });
 
 describe("tableOf()", () => {

@@ -203,9 +203,7 @@ describe("viewOf()", () => {
   });
 
   for (const [what, options, message] of rows.refused) {
-    it(`rejects ${what}`, () => {
-      assertThrows(() => viewOf(push, options), TypeError, message);
-    });
+    it(`rejects ${what}`, () => assertThrows(() => viewOf(push, options), TypeError, message));
   }
 
   it("never repeats a value in its errors", () => {
@@ -230,9 +228,7 @@ describe("a view in a selection", () => {
     ["the allow-list, which names the tool", { allowIds: ["git:push"] }],
   ];
   for (const [what, selection] of removing) {
-    it(`is removed by ${what}, as its tool is`, () => {
-      assertEquals(seen(selection), []);
-    });
+    it(`is removed by ${what}, as its tool is`, () => assertEquals(seen(selection), []));
   }
 
   it("is explained by what removed its tool", () => {

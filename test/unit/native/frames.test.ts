@@ -150,9 +150,7 @@ describe("FrameStream", () => {
     it(`puts frames together that come ${piece} bytes at a time`, () => {
       const seen: [number, number, number][] = [];
       const stream = new FrameStream((bytes) =>
-        readFrames(bytes, ({ id, payload }) => {
-          seen.push([id, payload.length, payload.at(-1) ?? 0]);
-        })
+        readFrames(bytes, ({ id, payload }) => seen.push([id, payload.length, payload.at(-1) ?? 0]))
       );
       for (let at = 0; at < all.length; at += piece) stream.push(all.slice(at, at + piece));
       assertEquals(seen, [[0, 3, 1], [1, 0, 0], [2, 200, 3], [3, 70_000, 4], [4, 1, 5]]);

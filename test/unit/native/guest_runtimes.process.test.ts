@@ -97,8 +97,6 @@ describe("hasSoundCallbacks()", () => {
       ["", false],
     ] as const
   ) {
-    it(`says ${sound} of Bun ${version}`, () => {
-      assertEquals(hasSoundCallbacks(version), sound);
-    });
+    it(`says ${sound} of Bun ${version}`, () => assertEquals(hasSoundCallbacks(version), sound));
   }
 });

@@ -177,9 +177,7 @@ describe("defineTool()", () => {
 });
 
 describe("defineTool(), on what cannot be changed later", () => {
-  it("freezes the tool", () => {
-    assert(Object.isFrozen(makeTool(definition())));
-  });
+  it("freezes the tool", () => assert(Object.isFrozen(makeTool(definition()))));
 
   it("freezes every list and object of it", () => {
     const tool = makeTool(definition({

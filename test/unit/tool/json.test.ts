@@ -11,9 +11,7 @@ function nested(levels: number): unknown {
 
 describe("copyJson()", () => {
   for (const value of [null, true, false, 0, -1.5, "", "text", [], {}]) {
-    it(`copies ${JSON.stringify(value)}`, () => {
-      assertEquals(copyJson(value, "it"), value);
-    });
+    it(`copies ${JSON.stringify(value)}`, () => assertEquals(copyJson(value, "it"), value));
   }
 
   it("copies all the way down", () => {
@@ -135,9 +133,7 @@ describe("pointerStep()", () => {
       "/~01",
     ]] as const
   ) {
-    it(`writes ${JSON.stringify(key)} as ${step}`, () => {
-      assertEquals(pointerStep(key), step);
-    });
+    it(`writes ${JSON.stringify(key)} as ${step}`, () => assertEquals(pointerStep(key), step));
   }
 });
 

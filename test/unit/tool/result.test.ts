@@ -98,9 +98,7 @@ describe("isToolResult()", () => {
     ["a string", "ok"],
   ];
   for (const [name, value] of lookAlikes) {
-    it(`rejects ${name}`, () => {
-      assertEquals(isToolResult(value), false);
-    });
+    it(`rejects ${name}`, () => assertEquals(isToolResult(value), false));
   }
 
   it("leaves no mark that JSON or a loop over the fields would show", () => {

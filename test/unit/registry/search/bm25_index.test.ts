@@ -47,9 +47,7 @@ describe("createToolIndex()", () => {
   const first = (query: string): string | undefined => index.search(query, 1)[0]?.id;
 
   for (const [why, query, id] of data.found as [string, string, string][]) {
-    it(`finds a tool by ${why}: "${query}"`, () => {
-      assertEquals(first(query), id);
-    });
+    it(`finds a tool by ${why}: "${query}"`, () => assertEquals(first(query), id));
   }
 
   // In quadratic time this would take minutes.
@@ -380,9 +378,7 @@ describe("synonyms", () => {
     assertEquals(first("remove a file"), "file-delete");
   });
 
-  it("belong to one index", () => {
-    assertEquals(indexOf(given).search("receipt", 1), []);
-  });
+  it("belong to one index", () => assertEquals(indexOf(given).search("receipt", 1), []));
 
   for (const [what, synonyms] of data.synonyms as [string, unknown][]) {
     it(`are rejected: ${what}`, () => {

@@ -29,9 +29,7 @@ describe("splitWords()", () => {
 
 describe("joinWords()", () => {
   for (const text of ["file-write", "fileWrite", "FILE WRITE", "file.write", " File_Write! "]) {
-    it(`makes "${text}" one word`, () => {
-      assertEquals(joinWords(text), "filewrite");
-    });
+    it(`makes "${text}" one word`, () => assertEquals(joinWords(text), "filewrite"));
   }
 });
 
@@ -44,15 +42,11 @@ describe("stem()", () => {
   }
 
   for (const [a, b] of data.apart as [string, string][]) {
-    it(`keeps ${a} and ${b} apart`, () => {
-      assertNotEquals(stem(a), stem(b));
-    });
+    it(`keeps ${a} and ${b} apart`, () => assertNotEquals(stem(a), stem(b)));
   }
 
   for (const word of ["", "a", "is", "md5", "файлы", "検索", "naïves", "s3s", "as"]) {
-    it(`leaves "${word}" unchanged`, () => {
-      assertEquals(stem(word), word);
-    });
+    it(`leaves "${word}" unchanged`, () => assertEquals(stem(word), word));
   }
 });
 
@@ -61,9 +55,7 @@ const words = (word: string, known: readonly string[]): string[] =>
 
 describe("closeWords()", () => {
   for (const [error, typed, meant] of data.errors as [string, string, string][]) {
-    it(`sees ${error}`, () => {
-      assertEquals(words(typed, ["other", meant, "thing"]), [meant]);
-    });
+    it(`sees ${error}`, () => assertEquals(words(typed, ["other", meant, "thing"]), [meant]));
   }
 
   it("allows no error below four letters, one below eight, two from there on", () => {
