@@ -77,47 +77,44 @@ describe("plue --nats", () => {
   const doctor = (url: string, secret = SECRET): Promise<Ran> =>
     plue(["doctor", "--json", "--nats", url], { env: { PLUE_NATS_SECRET: secret } });
 
-  withServer(
-    "serves the tools of a worker on an edge, without a gap while they change",
-    async () => {
-      const before = await doctor(server.url);
-      assertEquals(statesOf(before), [
-        ...SERVER_WORKS,
-        ...["nats clock missing", "nats workers missing"],
-      ]);
-      const file = await files.write("tools.mjs", tools(1));
-      await using worker = await serve(server, {}, file);
-      assertStringIncludes(
-        worker.program.output.stdout,
-        `1 tool can also be called over ${server.url}.`,
-      );
-      await using edge = await serve(server, {}, "--no-watch", "--max-risk", "high");
-      assertStringIncludes(
-        edge.program.output.stdout,
-        `The tools are those of 1 worker on ${server.url}.`,
-      );
-      assertEquals((await call(edge.url, "version"))["content"], 1);
-      // A worker offers only the tools that it may serve over HTTP.
-      assertEquals((await call(edge.url, "wipe"))["code"], "unknown_tool");
-      const now = await doctor(server.url);
-      assertEquals(now.code, 0);
-      assertEquals(statesOf(now), [...SERVER_WORKS, "nats clock works", "nats workers works"]);
-      assertEquals(rowsOf(now).at(-1)?.detail, "1 worker with 1 tool");
-      const other = await doctor(server.url, "another-secret-of-16");
-      assertEquals([other.code, statesOf(other).at(-1)], [1, "nats workers broken"]);
-      assertStringIncludes(other.stdout, "do all processes have the same PLUE_NATS_SECRET, ");
-      await files.write("tools.mjs", tools(2));
-      for (let answer: unknown = 1; answer !== 2;) {
-        const { ok, content } = await call(edge.url, "version");
-        assertEquals(ok, true);
-        answer = content;
-      }
-      await worker.program.printed(/Loaded again/);
-      await stop(worker.program);
-      assertEquals((await call(edge.url, "version"))["ok"], undefined);
-      await stop(edge.program);
-    },
-  );
+  withServer("serves a worker's tools on an edge, without a gap while they change", async () => {
+    const before = await doctor(server.url);
+    assertEquals(statesOf(before), [
+      ...SERVER_WORKS,
+      ...["nats clock missing", "nats workers missing"],
+    ]);
+    const file = await files.write("tools.mjs", tools(1));
+    await using worker = await serve(server, {}, file);
+    assertStringIncludes(
+      worker.program.output.stdout,
+      `1 tool can also be called over ${server.url}.`,
+    );
+    await using edge = await serve(server, {}, "--no-watch", "--max-risk", "high");
+    assertStringIncludes(
+      edge.program.output.stdout,
+      `The tools are those of 1 worker on ${server.url}.`,
+    );
+    assertEquals((await call(edge.url, "version"))["content"], 1);
+    // A worker offers only the tools that it may serve over HTTP.
+    assertEquals((await call(edge.url, "wipe"))["code"], "unknown_tool");
+    const now = await doctor(server.url);
+    assertEquals(now.code, 0);
+    assertEquals(statesOf(now), [...SERVER_WORKS, "nats clock works", "nats workers works"]);
+    assertEquals(rowsOf(now).at(-1)?.detail, "1 worker with 1 tool");
+    const other = await doctor(server.url, "another-secret-of-16");
+    assertEquals([other.code, statesOf(other).at(-1)], [1, "nats workers broken"]);
+    assertStringIncludes(other.stdout, "do all processes have the same PLUE_NATS_SECRET, ");
+    await files.write("tools.mjs", tools(2));
+    for (let answer: unknown = 1; answer !== 2;) {
+      const { ok, content } = await call(edge.url, "version");
+      assertEquals(ok, true);
+      answer = content;
+    }
+    await worker.program.printed(/Loaded again/);
+    await stop(worker.program);
+    assertEquals((await call(edge.url, "version"))["ok"], undefined);
+    await stop(edge.program);
+  });
 
   withServer("serves and calls with keys, each process in its own role", async () => {
     await using own = await TestServer.start();

@@ -36,30 +36,27 @@ describe("The directory of tools in NATS", () => {
     return [...directory.entries.keys()].sort();
   }
 
-  withWorld(
-    "is swept by its first worker only, after the lifetime of a marker",
-    async ({ name }) => {
-      const swept: string[] = [];
-      const workers = [await offer(name, "a", [ping]), await offer(name, "b", [ping])];
-      const tidy = async (): Promise<void> => {
-        for (const { offers } of workers) {
-          for (const worker of ["a", "b"]) offers.hear(worker);
-          await offers.removeDead();
-        }
-      };
-      for (const [at, { offers }] of workers.entries()) {
-        if (offers.directory === undefined) throw new Error("There is no directory");
-        offers.directory.bucket.sweep = () => Promise.resolve(void swept.push("ab".charAt(at)));
+  withWorld("is swept by its first worker only, after a marker's lifetime", async ({ name }) => {
+    const swept: string[] = [];
+    const workers = [await offer(name, "a", [ping]), await offer(name, "b", [ping])];
+    const tidy = async (): Promise<void> => {
+      for (const { offers } of workers) {
+        for (const worker of ["a", "b"]) offers.hear(worker);
+        await offers.removeDead();
       }
-      await tidy();
-      await tidy();
-      assertEquals(swept, ["a"]);
-      for (const { clock } of workers) clock.ms += MARKER_MS;
-      await tidy();
-      assertEquals(swept, ["a", "a"]);
-      await Promise.all(workers.map(({ offers }) => offers.close(true)));
-    },
-  );
+    };
+    for (const [at, { offers }] of workers.entries()) {
+      if (offers.directory === undefined) throw new Error("There is no directory");
+      offers.directory.bucket.sweep = () => Promise.resolve(void swept.push("ab".charAt(at)));
+    }
+    await tidy();
+    await tidy();
+    assertEquals(swept, ["a"]);
+    for (const { clock } of workers) clock.ms += MARKER_MS;
+    await tidy();
+    assertEquals(swept, ["a", "a"]);
+    await Promise.all(workers.map(({ offers }) => offers.close(true)));
+  });
 
   withWorld("follows many changes of a registry at once", async (world) => {
     const { registry } = await world.serve([ping]);
@@ -77,48 +74,42 @@ describe("The directory of tools in NATS", () => {
     assertEquals(selections, 1);
   });
 
-  withWorld(
-    "compiles no schema, and runs the inits, before its tools are offered",
-    async (world) => {
-      const registry = new ToolRegistry({
-        tools: [ping, { ...ping, name: "open", init: () => 1 }],
-      });
-      const acquire = registry.acquire.bind(registry);
-      const acquired: string[] = [];
-      registry.acquire = (tool) => {
-        acquired.push(tool.id);
-        return acquire(tool);
-      };
-      const options = { secret: SECRET, name: world.name };
-      await using _served = await serveTools(registry, await server.connect(), options);
-      assertEquals(acquired, ["open"]);
-      const failing = new ToolRegistry({
-        tools: [{ ...ping, init: () => Promise.reject(new Error("no disk")) }],
-      });
-      await assertRejects(
-        async () => await serveTools(failing, await server.connect(), options),
-        Error,
-        'Tool "ping" is not ready: its init failed',
-      );
-    },
-  );
+  withWorld("compiles no schema and runs the inits before it offers its tools", async (world) => {
+    const registry = new ToolRegistry({
+      tools: [ping, { ...ping, name: "open", init: () => 1 }],
+    });
+    const acquire = registry.acquire.bind(registry);
+    const acquired: string[] = [];
+    registry.acquire = (tool) => {
+      acquired.push(tool.id);
+      return acquire(tool);
+    };
+    const options = { secret: SECRET, name: world.name };
+    await using _served = await serveTools(registry, await server.connect(), options);
+    assertEquals(acquired, ["open"]);
+    const failing = new ToolRegistry({
+      tools: [{ ...ping, init: () => Promise.reject(new Error("no disk")) }],
+    });
+    await assertRejects(
+      async () => await serveTools(failing, await server.connect(), options),
+      Error,
+      'Tool "ping" is not ready: its init failed',
+    );
+  });
 
-  withWorld(
-    "lists an older definition again when no worker serves the newer one",
-    async (world) => {
-      const tags = ["old"];
-      await world.serve([{ ...ping, tags, idempotent: true, execute: () => "old" }]);
-      const { registry, dispatcher } = await world.call();
-      const changes = followChanges(registry);
-      const newer = await world.serve([{ ...ping, execute: () => "new" }]);
-      assertEquals((await changes.next()).tool.tags, []);
-      await newer.close();
-      const { tool } = await changes.next();
-      assertEquals([tool.tags, tool.idempotent], [tags, true]);
-      const result = await dispatcher.dispatch({ name: "ping" });
-      assertContent(result, "old");
-    },
-  );
+  withWorld("lists an older definition again if nobody serves the newer one", async (world) => {
+    const tags = ["old"];
+    await world.serve([{ ...ping, tags, idempotent: true, execute: () => "old" }]);
+    const { registry, dispatcher } = await world.call();
+    const changes = followChanges(registry);
+    const newer = await world.serve([{ ...ping, execute: () => "new" }]);
+    assertEquals((await changes.next()).tool.tags, []);
+    await newer.close();
+    const { tool } = await changes.next();
+    assertEquals([tool.tags, tool.idempotent], [tags, true]);
+    const result = await dispatcher.dispatch({ name: "ping" });
+    assertContent(result, "old");
+  });
 
   withOwnServer("has a worker with more tools than one message can list", async (world, own) => {
     const tools = Array.from({ length: 1_000 }, (_, index) => ({
@@ -140,45 +131,38 @@ describe("The directory of tools in NATS", () => {
     assertEquals(lists, 1);
   }, { lines: "max_payload: 65536" });
 
-  withOwnServer(
-    "serves all tools but the one whose definition is too large",
-    async (world) => {
-      const worker = await world.serve([ping, {
-        ...ping,
-        name: "big",
-        description: "x".repeat(70_000),
-      }]);
-      const { registry } = await world.call();
-      assertEquals(registry.ids, ["ping"]);
-      worker.registry.registerTool({ ...ping, name: "pang" });
-      const { tool } = await followChanges(registry).next();
-      assertEquals(tool.id, "pang");
-      const [error, ...others] = world.errors;
-      assertEquals(others, []);
-      assertStringIncludes(String(error), 'Cannot serve "big": its definition has 70');
-      assertStringIncludes(String(error), "the server allows 65536");
-    },
-    { lines: "max_payload: 65536" },
-  );
+  withOwnServer("serves all tools but one whose definition is too large", async (world) => {
+    const worker = await world.serve([ping, {
+      ...ping,
+      name: "big",
+      description: "x".repeat(70_000),
+    }]);
+    const { registry } = await world.call();
+    assertEquals(registry.ids, ["ping"]);
+    worker.registry.registerTool({ ...ping, name: "pang" });
+    const { tool } = await followChanges(registry).next();
+    assertEquals(tool.id, "pang");
+    const [error, ...others] = world.errors;
+    assertEquals(others, []);
+    assertStringIncludes(String(error), 'Cannot serve "big": its definition has 70');
+    assertStringIncludes(String(error), "the server allows 65536");
+  }, { lines: "max_payload: 65536" });
 
-  withWorld(
-    "says which tools are not available at their workers, and when they are",
-    async (world) => {
-      const isUp = { ping: true, pang: false };
-      await world.serve([
-        { ...ping, isAvailable: () => isUp.ping },
-        { ...ping, name: "pang", isAvailable: () => isUp.pang },
-      ]);
-      const { registry, connection } = await world.call();
-      const available = (): string => registry.getAvailableTools().map(({ id }) => id).join();
-      assertEquals(available(), "ping");
-      isUp.ping = false;
-      while (available() !== "") await connection.flush();
-      isUp.pang = true;
-      while (available() !== "pang") await connection.flush();
-      assertEquals(world.errors, []);
-    },
-  );
+  withWorld("says which tools are unavailable at their workers, and until when", async (world) => {
+    const isUp = { ping: true, pang: false };
+    await world.serve([
+      { ...ping, isAvailable: () => isUp.ping },
+      { ...ping, name: "pang", isAvailable: () => isUp.pang },
+    ]);
+    const { registry, connection } = await world.call();
+    const available = (): string => registry.getAvailableTools().map(({ id }) => id).join();
+    assertEquals(available(), "ping");
+    isUp.ping = false;
+    while (available() !== "") await connection.flush();
+    isUp.pang = true;
+    while (available() !== "pang") await connection.flush();
+    assertEquals(world.errors, []);
+  });
 
   withWorld("writes again what others have removed", async (world) => {
     await world.serve([ping]);
@@ -288,22 +272,19 @@ describe("The directory of tools in NATS", () => {
     witness.stop();
   });
 
-  withOwnServer(
-    "is read again when the server has lost the watch of a caller",
-    async (world, own) => {
-      const { registry } = await world.serve([ping]);
-      const { registry: mine } = await world.call();
-      const { consumers } = await jetstreamManager(await own.connect());
-      for await (const { name } of consumers.list("KV_plue_tools")) {
-        await consumers.delete("KV_plue_tools", name);
-      }
-      const changes = followChanges(mine);
-      registry.registerTool({ ...ping, name: "pong" });
-      const { type, tool } = await changes.next();
-      assertEquals([type, tool.id], ["added", "pong"]);
-      assertStringIncludes(`${world.errors[0]}`, "The server does not deliver changes");
-    },
-  );
+  withOwnServer("is read again if the server has lost a caller's watch", async (world, own) => {
+    const { registry } = await world.serve([ping]);
+    const { registry: mine } = await world.call();
+    const { consumers } = await jetstreamManager(await own.connect());
+    for await (const { name } of consumers.list("KV_plue_tools")) {
+      await consumers.delete("KV_plue_tools", name);
+    }
+    const changes = followChanges(mine);
+    registry.registerTool({ ...ping, name: "pong" });
+    const { type, tool } = await changes.next();
+    assertEquals([type, tool.id], ["added", "pong"]);
+    assertStringIncludes(`${world.errors[0]}`, "The server does not deliver changes");
+  });
 
   withServer("leaves no consumer on the server", async () => {
     // A separate server, because other tests' consumers may still exist on the common one.

@@ -136,42 +136,35 @@ describe("Durable calls over NATS", () => {
     assertEquals(link.errors, []);
   });
 
-  withOwnServer(
-    "has results that a message of the server can have, and names the limit",
-    async (world) => {
-      let size = 129_000;
-      await world.serve([{ ...task, execute: () => "x".repeat(size) }]);
-      const { dispatcher } = await world.call();
-      const result = await dispatcher.dispatch({ name: "build" });
-      assertEquals(result.ok && (result.content as string).length, size);
-      size = 131_000;
-      const large = await dispatcher.dispatch({ name: "build" });
-      assertFailed(large, "output_too_large", "max_payload of the server allows", "yes");
-    },
-    { lines: "max_payload: 131072" },
-  );
+  withOwnServer("has results as large as a message, and names the limit", async (world) => {
+    let size = 129_000;
+    await world.serve([{ ...task, execute: () => "x".repeat(size) }]);
+    const { dispatcher } = await world.call();
+    const result = await dispatcher.dispatch({ name: "build" });
+    assertEquals(result.ok && (result.content as string).length, size);
+    size = 131_000;
+    const large = await dispatcher.dispatch({ name: "build" });
+    assertFailed(large, "output_too_large", "max_payload of the server allows", "yes");
+  }, { lines: "max_payload: 131072" });
 
-  withOwnServer(
-    "says that the server has no room for a result, or the caller's share has none",
-    async (world, own) => {
-      await new Kvm(await own.connect()).create("plue_results", { max_bytes: 800_000 });
-      const store = await natsCallStore(await own.connect(), { bucket: "plue_results" });
-      for (let owner = 0; owner < 7; owner++) {
-        await store.create(`a.${owner}`, new Uint8Array(95_000));
-      }
-      let size = 98_000;
-      await world.serve([{ ...task, execute: () => "x".repeat(size) }]);
-      const { dispatcher } = await world.call();
-      const run = (principal: string) => dispatcher.dispatch({ name: "build" }, { principal });
-      assertEquals((await run("ann")).ok, true);
-      assertFailed(await run("bob"), "unavailable", "its result cannot be stored; it has run");
-      size = 120_000;
-      const why = "the quota of its principal is exhausted); it has run";
-      assertFailed(await run("cid"), "output_too_large", why);
-      size = 10;
-      assertEquals((await run("bob")).ok, true);
-    },
-  );
+  withOwnServer("says that the server or a caller's share has no room", async (world, own) => {
+    await new Kvm(await own.connect()).create("plue_results", { max_bytes: 800_000 });
+    const store = await natsCallStore(await own.connect(), { bucket: "plue_results" });
+    for (let owner = 0; owner < 7; owner++) {
+      await store.create(`a.${owner}`, new Uint8Array(95_000));
+    }
+    let size = 98_000;
+    await world.serve([{ ...task, execute: () => "x".repeat(size) }]);
+    const { dispatcher } = await world.call();
+    const run = (principal: string) => dispatcher.dispatch({ name: "build" }, { principal });
+    assertEquals((await run("ann")).ok, true);
+    assertFailed(await run("bob"), "unavailable", "its result cannot be stored; it has run");
+    size = 120_000;
+    const why = "the quota of its principal is exhausted); it has run";
+    assertFailed(await run("cid"), "output_too_large", why);
+    size = 10;
+    assertEquals((await run("bob")).ok, true);
+  });
 
   withOwnServer("limits the records of aborts that a caller writes", async (_, own) => {
     const connection = await own.connect();
@@ -184,77 +177,71 @@ describe("Durable calls over NATS", () => {
     await records.change("run.bob.1", () => NEW_RUN);
   });
 
-  withOwnServer(
-    "says that a caller's share is full, also when it is asked again",
-    async (world, own) => {
-      await new Kvm(await own.connect()).create("plue_results", { max_bytes: 800_000 });
-      let runs = 0;
-      await world.serve([{ ...task, idempotent: true, execute: () => `${++runs}`.repeat(60_000) }]);
-      const { dispatcher } = await world.call();
-      const run = (callId: string) =>
-        dispatcher.dispatch({ name: "build", callId }, { principal: "ann", messageId: callId });
-      assertEquals((await run("a")).ok, true);
-      for (
-        const expected of [
-          ["output_too_large", false, "it has run", 2],
-          // The failure is stored.
-          ["output_too_large", false, "it has run", 2],
-        ]
-      ) {
-        const result = await run("b");
-        assert(!result.ok);
-        const { code, retryable, message } = result.error;
-        assertEquals([code, retryable, message.slice(-10), runs], expected);
-      }
-      // Uses up the space, so that not even a lease can be stored.
-      const store = await natsCallStore(await own.connect(), { bucket: "plue_results" });
-      const owner = await ownerDigest("ann");
-      for (let size = 30_000; size > 10; size = Math.floor(size / 2)) {
-        await store.create(`a.${owner}.${size}`, new Uint8Array(size)).catch(() => {});
-      }
-      for (let time = 0; time < 2; time++) {
-        assertFailed(await run("c"), "overloaded", "nothing has run", "no");
-        assertEquals(runs, 2);
-      }
-    },
-  );
+  withOwnServer("says that a caller's share is full, also the second time", async (world, own) => {
+    await new Kvm(await own.connect()).create("plue_results", { max_bytes: 800_000 });
+    let runs = 0;
+    await world.serve([{ ...task, idempotent: true, execute: () => `${++runs}`.repeat(60_000) }]);
+    const { dispatcher } = await world.call();
+    const run = (callId: string) =>
+      dispatcher.dispatch({ name: "build", callId }, { principal: "ann", messageId: callId });
+    assertEquals((await run("a")).ok, true);
+    for (
+      const expected of [
+        ["output_too_large", false, "it has run", 2],
+        // The failure is stored.
+        ["output_too_large", false, "it has run", 2],
+      ]
+    ) {
+      const result = await run("b");
+      assert(!result.ok);
+      const { code, retryable, message } = result.error;
+      assertEquals([code, retryable, message.slice(-10), runs], expected);
+    }
+    // Uses up the space, so that not even a lease can be stored.
+    const store = await natsCallStore(await own.connect(), { bucket: "plue_results" });
+    const owner = await ownerDigest("ann");
+    for (let size = 30_000; size > 10; size = Math.floor(size / 2)) {
+      await store.create(`a.${owner}.${size}`, new Uint8Array(size)).catch(() => {});
+    }
+    for (let time = 0; time < 2; time++) {
+      assertFailed(await run("c"), "overloaded", "nothing has run", "no");
+      assertEquals(runs, 2);
+    }
+  });
 
-  withOwnServer(
-    "takes no more of a caller than may wait, until others have ended",
-    async (world, own) => {
-      const { began, goOn, tool } = slowTool(task, "built");
-      await world.serve([tool], { concurrency: 1 });
-      const [one, other] = [
-        await world.call({ maxOwnerBytes: 3_072 }),
-        await world.call({ maxOwnerBytes: 3_072 }),
-      ];
-      // The names are long, so that each call has nearly 1 KiB.
-      const run = ({ dispatcher }: typeof one, name: string) =>
-        dispatcher.dispatch({ name: "build" }, { principal: name.padEnd(400, "-") });
-      const waiting = [run(one, "ann")];
-      await began.came;
-      const spy = await own.connect();
-      const manager = await jetstreamManager(spy);
-      const wait = async (count: number): Promise<void> => {
-        while ((await manager.streams.info("PLUE_CALLS")).state.messages < count);
-      };
-      waiting.push(run(one, "ann"), run(one, "ann"));
-      await wait(3);
-      for (const caller of [one, other]) {
-        const full = await run(caller, "ann");
-        const why = "the waiting calls of this principal have used up its quota; nothing has run";
-        assertFailed(full, "overloaded", why, "no");
-        assertEquals(full.error.retryAfterMs, 10_000);
-      }
-      waiting.push(run(one, "bob"));
-      await wait(4);
-      goOn.come();
-      const results = await Promise.all(waiting);
-      assertEquals(results.map((result) => result.ok && result.content), Array(4).fill("built"));
-      // Completed tasks do not count.
-      assertContent(await run(one, "ann"), "built");
-    },
-  );
+  withOwnServer("takes no more of a caller than may wait until others end", async (world, own) => {
+    const { began, goOn, tool } = slowTool(task, "built");
+    await world.serve([tool], { concurrency: 1 });
+    const [one, other] = [
+      await world.call({ maxOwnerBytes: 3_072 }),
+      await world.call({ maxOwnerBytes: 3_072 }),
+    ];
+    // The names are long, so that each call has nearly 1 KiB.
+    const run = ({ dispatcher }: typeof one, name: string) =>
+      dispatcher.dispatch({ name: "build" }, { principal: name.padEnd(400, "-") });
+    const waiting = [run(one, "ann")];
+    await began.came;
+    const spy = await own.connect();
+    const manager = await jetstreamManager(spy);
+    const wait = async (count: number): Promise<void> => {
+      while ((await manager.streams.info("PLUE_CALLS")).state.messages < count);
+    };
+    waiting.push(run(one, "ann"), run(one, "ann"));
+    await wait(3);
+    for (const caller of [one, other]) {
+      const full = await run(caller, "ann");
+      const why = "the waiting calls of this principal have used up its quota; nothing has run";
+      assertFailed(full, "overloaded", why, "no");
+      assertEquals(full.error.retryAfterMs, 10_000);
+    }
+    waiting.push(run(one, "bob"));
+    await wait(4);
+    goOn.come();
+    const results = await Promise.all(waiting);
+    assertEquals(results.map((result) => result.ok && result.content), Array(4).fill("built"));
+    // Completed tasks do not count.
+    assertContent(await run(one, "ann"), "built");
+  });
 
   withOwnServer(
     "uses the stream of an operator, and says what is wrong with another",
@@ -367,45 +354,39 @@ describe("Durable calls over NATS", () => {
   });
 
   for (const execution of ["sync", "task"] as const) {
-    withWorld(
-      `resumes an answered call (${execution}) again whose worker has died`,
-      async (world) => {
-        const began = event();
-        const asking = (isFirst: boolean): ToolDefinition => ({
-          ...{ ...task, execution },
-          async execute(_, { ask }) {
-            const { action } = await ask("sure", { message: "Really?" });
-            began.come();
-            return isFirst ? await new Promise(() => {}) : action;
-          },
-        });
-        const first = await world.serve([asking(true)], { leaseMs });
-        const { dispatcher } = await world.call();
-        const running = dispatcher.dispatch({ name: "build" }, {
-          onQuestion: () => ({ action: "accept" }),
-        });
-        await began.came;
-        await first.kill();
-        await world.serve([asking(false)], { leaseMs });
-        assertContent(await running, "accept");
-      },
-    );
-  }
-
-  withWorld(
-    "says that a rejected call may have run if its first worker has died",
-    async (world) => {
-      const { began, tool } = endlessTool(task);
-      const first = await world.serve([tool], { leaseMs });
+    withWorld(`resumes an answered call (${execution}) if its worker died`, async (world) => {
+      const began = event();
+      const asking = (isFirst: boolean): ToolDefinition => ({
+        ...{ ...task, execution },
+        async execute(_, { ask }) {
+          const { action } = await ask("sure", { message: "Really?" });
+          began.come();
+          return isFirst ? await new Promise(() => {}) : action;
+        },
+      });
+      const first = await world.serve([asking(true)], { leaseMs });
       const { dispatcher } = await world.call();
-      const running = dispatcher.dispatch({ name: "build" });
+      const running = dispatcher.dispatch({ name: "build" }, {
+        onQuestion: () => ({ action: "accept" }),
+      });
       await began.came;
       await first.kill();
-      const parameters = { type: "object", required: ["at"] };
-      await world.serve([{ ...task, parameters }], { leaseMs });
-      assertFailed(await running, "invalid_arguments", "", "unknown");
-    },
-  );
+      await world.serve([asking(false)], { leaseMs });
+      assertContent(await running, "accept");
+    });
+  }
+
+  withWorld("says that a rejected call may have run if its first worker died", async (world) => {
+    const { began, tool } = endlessTool(task);
+    const first = await world.serve([tool], { leaseMs });
+    const { dispatcher } = await world.call();
+    const running = dispatcher.dispatch({ name: "build" });
+    await began.came;
+    await first.kill();
+    const parameters = { type: "object", required: ["at"] };
+    await world.serve([{ ...task, parameters }], { leaseMs });
+    assertFailed(await running, "invalid_arguments", "", "unknown");
+  });
 
   withWorld("says of a call that may not be repeated that it may have run", async (world) => {
     const began = event();
@@ -590,35 +571,32 @@ describe("Durable calls over NATS", () => {
     });
   }
 
-  withWorld(
-    "runs a call once for its key if the server's answer is lost, and has no leader then",
-    async (world) => {
-      let runs = 0;
-      const pay = { ...task, idempotent: false, execute: () => ++runs };
-      const worker = await world.serve([pay]);
-      const { connection, registry } = await world.call();
-      await worker.close();
-      const dispatcher = new ToolDispatcher(registry, {
-        timeoutMs: 3_000,
-        idempotency: { kept: storedKeys(memoryCallStore()) },
-      });
-      const request = connection.request.bind(connection);
-      let requests = 0;
-      connection.request = async (subject, ...rest) => {
-        if (!subject.startsWith("plue.v1.run.")) return await request(subject, ...rest);
-        if (++requests > 1) return await request("nobody.is.here", ...rest);
-        await request(subject, ...rest);
-        throw new TimeoutError();
-      };
-      const context = { principal: "ann", idempotencyKey: "k" };
-      const results = [await dispatcher.dispatch({ name: "build" }, context)];
-      connection.request = request;
-      await world.serve([pay]);
-      results.push(await dispatcher.dispatch({ name: "build" }, context));
-      for (const result of results) assert(!result.ok && result.error.ran === "unknown");
-      assert(runs <= 1);
-    },
-  );
+  withWorld("runs a call once for its key if the answer and the leader are lost", async (world) => {
+    let runs = 0;
+    const pay = { ...task, idempotent: false, execute: () => ++runs };
+    const worker = await world.serve([pay]);
+    const { connection, registry } = await world.call();
+    await worker.close();
+    const dispatcher = new ToolDispatcher(registry, {
+      timeoutMs: 3_000,
+      idempotency: { kept: storedKeys(memoryCallStore()) },
+    });
+    const request = connection.request.bind(connection);
+    let requests = 0;
+    connection.request = async (subject, ...rest) => {
+      if (!subject.startsWith("plue.v1.run.")) return await request(subject, ...rest);
+      if (++requests > 1) return await request("nobody.is.here", ...rest);
+      await request(subject, ...rest);
+      throw new TimeoutError();
+    };
+    const context = { principal: "ann", idempotencyKey: "k" };
+    const results = [await dispatcher.dispatch({ name: "build" }, context)];
+    connection.request = request;
+    await world.serve([pay]);
+    results.push(await dispatcher.dispatch({ name: "build" }, context));
+    for (const result of results) assert(!result.ok && result.error.ran === "unknown");
+    assert(runs <= 1);
+  });
 
   withWorld("waits for a worker", async (world) => {
     const first = await world.serve([task]);
@@ -651,29 +629,26 @@ describe("Durable calls over NATS", () => {
     assertEquals([other.ok && other.content, runs()], ["built", 1]);
   });
 
-  withWorld(
-    "does not say of a tool that goes on after an abort that it has stopped",
-    async (world) => {
-      const { began, goOn, tool, runs } = slowTool({ ...task, idempotent: false });
-      await world.serve([tool], { dispatcher: { graceMs: 1 } });
-      const { registry } = await world.call();
-      const dispatcher = new ToolDispatcher(registry, {
-        ...{ graceMs: 50, idempotency: { kept: storedKeys(memoryCallStore()) } },
-      });
-      const abort = new AbortController();
-      const run = (signal?: AbortSignal) =>
-        dispatcher.dispatch({ name: "build" }, { idempotencyKey: "k", signal });
-      const running = run(abort.signal);
-      await began.came;
-      abort.abort();
-      for (const result of [await running, await run()]) {
-        assert(!result.ok);
-        const { code, ran, retryable } = result.error;
-        assertEquals([code, ran, retryable, runs()], ["aborted", "unknown", false, 1]);
-      }
-      goOn.come();
-    },
-  );
+  withWorld("does not say that a tool has stopped if it goes on after an abort", async (world) => {
+    const { began, goOn, tool, runs } = slowTool({ ...task, idempotent: false });
+    await world.serve([tool], { dispatcher: { graceMs: 1 } });
+    const { registry } = await world.call();
+    const dispatcher = new ToolDispatcher(registry, {
+      ...{ graceMs: 50, idempotency: { kept: storedKeys(memoryCallStore()) } },
+    });
+    const abort = new AbortController();
+    const run = (signal?: AbortSignal) =>
+      dispatcher.dispatch({ name: "build" }, { idempotencyKey: "k", signal });
+    const running = run(abort.signal);
+    await began.came;
+    abort.abort();
+    for (const result of [await running, await run()]) {
+      assert(!result.ok);
+      const { code, ran, retryable } = result.error;
+      assertEquals([code, ran, retryable, runs()], ["aborted", "unknown", false, 1]);
+    }
+    goOn.come();
+  });
 
   withServer("counts the calls of a principal that come in one turn", async () => {
     const calls = new DurableCalls(linkOf(await server.connect()), "_INBOX");
@@ -706,17 +681,14 @@ describe("Durable calls over NATS", () => {
     assertContent(result, "built");
   });
 
-  withOwnServer(
-    "closes a worker in time if a result is not stored because the server is away",
-    async (world, own) => {
-      const { goOn, ...slow } = slowTool(task);
-      const { worker } = await world.begin(slow, {}, { drainTimeoutMs: 0 });
-      await own.kill();
-      goOn.come();
-      await worker.close();
-      assertEquals(worker.running, 0);
-    },
-  );
+  withOwnServer("closes a worker in time if the server is away at a result", async (world, own) => {
+    const { goOn, ...slow } = slowTool(task);
+    const { worker } = await world.begin(slow, {}, { drainTimeoutMs: 0 });
+    await own.kill();
+    goOn.come();
+    await worker.close();
+    assertEquals(worker.running, 0);
+  });
 
   withOwnServer("goes on when the server was away", async (world, own) => {
     const { goOn, ...slow } = slowTool(task, "built");

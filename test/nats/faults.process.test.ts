@@ -169,30 +169,27 @@ describe("Workers and callers over NATS", () => {
     assertStringIncludes(String(await aborted.came), "The caller is gone");
   });
 
-  withOwnServer(
-    "fails calls when the server is lost, and goes on when it is back",
-    async (world, own) => {
-      const { began, tool: hang } = endlessTool({ ...ping, name: "hang" });
-      await world.serve([ping, hang]);
-      const { dispatcher, connection } = await world.call();
-      const running = dispatcher.dispatch({ name: "hang" });
-      await began.came;
-      await own.kill();
-      const lost = await running;
-      // The tool may have run, and is not idempotent.
-      assertFailed(lost, "unavailable", "", "unknown");
-      assertEquals(lost.error.retryable, false);
-      // Nothing is sent now, and nothing is stored to be sent later.
-      assertFailed(await dispatcher.dispatch({ name: "ping" }), "unavailable");
-      const back = became(connection, "reconnect");
-      await own.start();
-      await back;
-      for (let isBack = false; !isBack;) {
-        await connection.flush();
-        isBack = (await dispatcher.dispatch({ name: "ping" })).ok;
-      }
-    },
-  );
+  withOwnServer("fails calls if the server is lost, and goes on afterwards", async (world, own) => {
+    const { began, tool: hang } = endlessTool({ ...ping, name: "hang" });
+    await world.serve([ping, hang]);
+    const { dispatcher, connection } = await world.call();
+    const running = dispatcher.dispatch({ name: "hang" });
+    await began.came;
+    await own.kill();
+    const lost = await running;
+    // The tool may have run, and is not idempotent.
+    assertFailed(lost, "unavailable", "", "unknown");
+    assertEquals(lost.error.retryable, false);
+    // Nothing is sent now, and nothing is stored to be sent later.
+    assertFailed(await dispatcher.dispatch({ name: "ping" }), "unavailable");
+    const back = became(connection, "reconnect");
+    await own.start();
+    await back;
+    for (let isBack = false; !isBack;) {
+      await connection.flush();
+      isBack = (await dispatcher.dispatch({ name: "ping" })).ok;
+    }
+  });
 
   withOwnServer("stops a worker soon while the server is silent", async (world, own) => {
     const { tool, began, aborted } = endlessTool(ping);
@@ -380,33 +377,30 @@ describe("Workers and callers over NATS", () => {
     }
   });
 
-  withWorld(
-    "gives a tool the context that it declares, and checks it on both sides",
-    async (world) => {
-      const schema = {
-        type: "object",
-        properties: { tenant: { type: "string" } },
-        required: ["tenant"],
-      } as const;
-      const tools = (["sync", "task"] as const).flatMap((execution) =>
-        [schema, z.object({ tenant: z.string() })].map((context, index) =>
-          defineTool({
-            ...{ name: `${execution}_${index}`, description: "Lists the bills." },
-            ...{ context, execution },
-            execute: (_, { context }) => context.tenant,
-          })
-        )
-      );
-      await world.serve(tools);
-      const { dispatcher } = await world.call();
-      for (const { id } of tools) {
-        const result = await dispatcher.dispatch({ name: id }, { context: { tenant: "acme" } });
-        assertEquals([id, result.ok && result.content], [id, "acme"]);
-        for (const context of [undefined, { tenant: 7 }]) {
-          const wrong = await dispatcher.dispatch({ name: id }, { context });
-          assertEquals([id, !wrong.ok && wrong.error.code], [id, "unavailable"]);
-        }
+  withWorld("gives a tool its declared context, and checks it on both sides", async (world) => {
+    const schema = {
+      type: "object",
+      properties: { tenant: { type: "string" } },
+      required: ["tenant"],
+    } as const;
+    const tools = (["sync", "task"] as const).flatMap((execution) =>
+      [schema, z.object({ tenant: z.string() })].map((context, index) =>
+        defineTool({
+          ...{ name: `${execution}_${index}`, description: "Lists the bills." },
+          ...{ context, execution },
+          execute: (_, { context }) => context.tenant,
+        })
+      )
+    );
+    await world.serve(tools);
+    const { dispatcher } = await world.call();
+    for (const { id } of tools) {
+      const result = await dispatcher.dispatch({ name: id }, { context: { tenant: "acme" } });
+      assertEquals([id, result.ok && result.content], [id, "acme"]);
+      for (const context of [undefined, { tenant: 7 }]) {
+        const wrong = await dispatcher.dispatch({ name: id }, { context });
+        assertEquals([id, !wrong.ok && wrong.error.code], [id, "unavailable"]);
       }
-    },
-  );
+    }
+  });
 });

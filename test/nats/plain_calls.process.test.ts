@@ -290,16 +290,13 @@ describe("Plain calls over NATS", () => {
   const outcomes = { sync: "closed; the tool may have run", task: "closed; the call may continue" };
   for (const execution of ["sync", "task"] as const) {
     for (const what of ["registry", "connection"]) {
-      withWorld(
-        `says of a running call (${execution}) that the ${what} was closed`,
-        async (world) => {
-          const { goOn, ...slow } = slowTool({ ...ping, execution });
-          const { running, remote, connection } = await world.begin(slow);
-          await (what === "registry" ? remote : connection).close();
-          assertFailed(await running, "unavailable", outcomes[execution], "unknown");
-          goOn.come();
-        },
-      );
+      withWorld(`says of a call (${execution}) that the ${what} was closed`, async (world) => {
+        const { goOn, ...slow } = slowTool({ ...ping, execution });
+        const { running, remote, connection } = await world.begin(slow);
+        await (what === "registry" ? remote : connection).close();
+        assertFailed(await running, "unavailable", outcomes[execution], "unknown");
+        goOn.come();
+      });
     }
   }
 
@@ -430,28 +427,25 @@ describe("Plain calls over NATS", () => {
     assertEquals((await running).ok, false);
   });
 
-  withWorld(
-    "shows the arguments that a hook of the worker has changed with its question",
-    async (world) => {
-      const asking: ToolDefinition = {
-        ...ping,
-        parameters: { type: "object", properties: { path: { type: "string" } } },
-        execute: async (_, { ask }) =>
-          (await ask("sure", { kind: "approval", message: "Sure?" })).action,
-      };
-      const hooks = { before: () => ({ arguments: { path: "/etc" } }) };
-      await world.serve([asking], { dispatcher: { hooks } });
-      const { dispatcher } = await world.call();
-      const asked: unknown[] = [];
-      const result = await dispatcher.dispatch({ name: "ping", arguments: { path: "a" } }, {
-        onQuestion({ message, arguments: shown }) {
-          asked.push([message, shown]);
-          return { action: "accept" };
-        },
-      });
-      assertEquals([result.ok && result.content, asked], ["accept", [["Sure?", { path: "/etc" }]]]);
-    },
-  );
+  withWorld("shows the arguments that a worker's hook changed with its question", async (world) => {
+    const asking: ToolDefinition = {
+      ...ping,
+      parameters: { type: "object", properties: { path: { type: "string" } } },
+      execute: async (_, { ask }) =>
+        (await ask("sure", { kind: "approval", message: "Sure?" })).action,
+    };
+    const hooks = { before: () => ({ arguments: { path: "/etc" } }) };
+    await world.serve([asking], { dispatcher: { hooks } });
+    const { dispatcher } = await world.call();
+    const asked: unknown[] = [];
+    const result = await dispatcher.dispatch({ name: "ping", arguments: { path: "a" } }, {
+      onQuestion({ message, arguments: shown }) {
+        asked.push([message, shown]);
+        return { action: "accept" };
+      },
+    });
+    assertEquals([result.ok && result.content, asked], ["accept", [["Sure?", { path: "/etc" }]]]);
+  });
 
   for (const execution of ["sync", "task"] as const) {
     withWorld(`traces a call (${execution}) once on each side`, async (world) => {

@@ -133,25 +133,22 @@ describe("ServedCalls", () => {
   });
 
   for (const idempotent of [false, true]) {
-    withServer(
-      `hears aborts that came while its process was stopped (idempotent: ${idempotent})`,
-      async () => {
-        let runs = 0;
-        const { clock, call, read } = await open({ idempotent, execute: () => ++runs });
-        // After a pause of the process, the timer fires before the messages are read.
-        clock.advance(5_000);
-        const { first, say, frames, ended } = call();
-        if (!idempotent) {
-          await first;
-          say({ go: true });
-        }
-        say({ abort: "the caller has given up" });
-        await read();
-        clock.advance(50);
-        await ended;
-        assertEquals([runs, frames.at(-1)?.type], [0, "result"]);
-      },
-    );
+    withServer(`hears aborts sent while it was stopped (idempotent: ${idempotent})`, async () => {
+      let runs = 0;
+      const { clock, call, read } = await open({ idempotent, execute: () => ++runs });
+      // After a pause of the process, the timer fires before the messages are read.
+      clock.advance(5_000);
+      const { first, say, frames, ended } = call();
+      if (!idempotent) {
+        await first;
+        say({ go: true });
+      }
+      say({ abort: "the caller has given up" });
+      await read();
+      clock.advance(50);
+      await ended;
+      assertEquals([runs, frames.at(-1)?.type], [0, "result"]);
+    });
   }
 
   withServer("sends no more after a grant that is not a number", async () => {

@@ -143,30 +143,26 @@ describe("jsonLines()", () => {
     assertEquals([ok, records, interrupted], [true, 4, []]);
   }, 60_000);
 
-  it(
-    "loses no record before the last sync if its process is killed, and its verdict says where",
-    async () => {
-      const file = newFile();
-      const { child, output } = start(file);
-      let synced = 0;
-      output.on("data", (text: string) => {
-        synced = Number(text.trim().split("\n").at(-1));
-        if (synced > 2_000) child.kill("SIGKILL");
-      });
-      await once(child, "close");
-      const verdict = await verified(file);
-      const whole = linesIn(file).length;
-      assertGreater(synced, 2_000);
-      assertGreaterOrEqual(whole, synced);
-      if (verdict.ok) assertEquals(verdict.interrupted, [whole]);
-      else assertEquals(verdict.problem?.why, "it is incomplete: its writer was interrupted");
-      // The system has released the lock of the killed process.
-      await opened(file).close();
-      const after = await verified(file);
-      assertEquals([after.ok, after.interrupted], [true, [whole]]);
-    },
-    60_000,
-  );
+  it("loses no synced record if its process is killed, and its verdict says where", async () => {
+    const file = newFile();
+    const { child, output } = start(file);
+    let synced = 0;
+    output.on("data", (text: string) => {
+      synced = Number(text.trim().split("\n").at(-1));
+      if (synced > 2_000) child.kill("SIGKILL");
+    });
+    await once(child, "close");
+    const verdict = await verified(file);
+    const whole = linesIn(file).length;
+    assertGreater(synced, 2_000);
+    assertGreaterOrEqual(whole, synced);
+    if (verdict.ok) assertEquals(verdict.interrupted, [whole]);
+    else assertEquals(verdict.problem?.why, "it is incomplete: its writer was interrupted");
+    // The system has released the lock of the killed process.
+    await opened(file).close();
+    const after = await verified(file);
+    assertEquals([after.ok, after.interrupted], [true, [whole]]);
+  }, 60_000);
 
   it("reads no line that is longer than 64 MiB", async () => {
     const file = newFile();
