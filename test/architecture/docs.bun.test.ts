@@ -165,22 +165,17 @@ describe("the links of the documentation", () => {
 });
 
 describe("the documentation", () => {
-  maybe(Bun.which("deno") !== null, "Deno is not here")(
-    "says what every exported name is",
-    () => {
-      const args = ["doc", "--lint", "--node-modules-dir=manual", ...ENTRIES];
-      const { stderr } = Bun.spawnSync(["deno", ...args], {
-        env: { ...process.env, NO_COLOR: "1" },
-      });
-      const problems = stderr.toString();
-      // Members of interfaces need no docs, so the linter always reports problems.
-      assertStringIncludes(problems, "documentation lint errors");
-      const missing = [
-        ...problems.matchAll(/error\[missing-jsdoc\].*\n *--> (.*)\n[ |]*\n *\d+ \| export /g),
-      ].map(([, place]) => place);
-      assertEquals(missing, []);
-    },
-  );
+  maybe(Bun.which("deno") !== null, "Deno is not here")("says what every exported name is", () => {
+    const args = ["doc", "--lint", "--node-modules-dir=manual", ...ENTRIES];
+    const { stderr } = Bun.spawnSync(["deno", ...args], { env: { ...process.env, NO_COLOR: "1" } });
+    const problems = stderr.toString();
+    // Members of interfaces need no docs, so the linter always reports problems.
+    assertStringIncludes(problems, "documentation lint errors");
+    const missing = [
+      ...problems.matchAll(/error\[missing-jsdoc\].*\n *--> (.*)\n[ |]*\n *\d+ \| export /g),
+    ].map(([, place]) => place);
+    assertEquals(missing, []);
+  });
 
   it("names in docs/specification.md only existing tests and exports", () => {
     const text = textOf("docs/specification.md");

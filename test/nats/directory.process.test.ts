@@ -75,9 +75,7 @@ describe("The directory of tools in NATS", () => {
   });
 
   withWorld("compiles no schema and runs the inits before it offers its tools", async (world) => {
-    const registry = new ToolRegistry({
-      tools: [ping, { ...ping, name: "open", init: () => 1 }],
-    });
+    const registry = new ToolRegistry({ tools: [ping, { ...ping, name: "open", init: () => 1 }] });
     const acquire = registry.acquire.bind(registry);
     const acquired: string[] = [];
     registry.acquire = (tool) => {

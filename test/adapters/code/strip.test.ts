@@ -16,15 +16,12 @@ describe("stripTypes()", () => {
       "return first!.title satisfies string; // }",
     ].join("\n");
     const stripped = stripTypes(program);
-    assertEquals(
-      stripped.split("\n").map((line) => line.replace(/\s+/g, " ").trim()),
-      [
-        "",
-        "const issues = (await tools.github.issues({ page: 1 })) ;",
-        "const first = issues[0]; // the newest",
-        "return first .title ; // }",
-      ],
-    );
+    assertEquals(stripped.split("\n").map((line) => line.replace(/\s+/g, " ").trim()), [
+      "",
+      "const issues = (await tools.github.issues({ page: 1 })) ;",
+      "const first = issues[0]; // the newest",
+      "return first .title ; // }",
+    ]);
     assertEquals(stripped.indexOf("issues[0]"), program.indexOf("issues[0]"));
   });
 

@@ -79,16 +79,13 @@ const ANN = "ann's-token-is-long";
 function serveLogins(options: Partial<FailedLoginsOptions> = {}) {
   const clock = { now: 0 };
   const app = createToolHandler(sampleRegistry(), {
-    authorize: limitFailedLogins(
-      bearerAuth({ tokens: new Map([[ANN, { principal: "ann" }]]) }),
-      {
-        limit: 2,
-        windowMs: 60_000,
-        store: new MemoryRateLimitStore({ now: () => clock.now }),
-        clientAddress: (_, env) => (env as { address?: string }).address,
-        ...options,
-      },
-    ),
+    authorize: limitFailedLogins(bearerAuth({ tokens: new Map([[ANN, { principal: "ann" }]]) }), {
+      limit: 2,
+      windowMs: 60_000,
+      store: new MemoryRateLimitStore({ now: () => clock.now }),
+      clientAddress: (_, env) => (env as { address?: string }).address,
+      ...options,
+    }),
   });
   const ask = async (token: string | undefined, address?: string): Promise<Response> =>
     await app.request(

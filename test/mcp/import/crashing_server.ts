@@ -28,19 +28,15 @@ serveStdio(() => {
     spawn("sleep", ["60"], { stdio: ["ignore", "inherit", "ignore"], detached: true });
     process.exit(1);
   });
-  server.registerTool(
-    "wait",
-    { description: "Waits until it is cancelled." },
-    ({ mcpReq }) => {
-      note("waiting");
-      return new Promise((resolve) => {
-        mcpReq.signal.addEventListener("abort", () => {
-          note("cancelled");
-          resolve(text("cancelled"));
-        });
+  server.registerTool("wait", { description: "Waits until it is cancelled." }, ({ mcpReq }) => {
+    note("waiting");
+    return new Promise((resolve) => {
+      mcpReq.signal.addEventListener("abort", () => {
+        note("cancelled");
+        resolve(text("cancelled"));
       });
-    },
-  );
+    });
+  });
   server.registerTool(
     "step",
     { description: "Says that it has come to the end, and is there." },

@@ -16,13 +16,10 @@ import { fixture } from "../support.ts";
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
-describeCallStore(
-  "SettledStore over a store that loses writes and answers",
-  {
-    create: (clock) => new SettledStore(losingStore(memoryCallStore({ clock }), losesOften())),
-    maxBytes: MAX_STORED_BYTES - 16,
-  },
-);
+describeCallStore("SettledStore over a store that loses writes and answers", {
+  create: (clock) => new SettledStore(losingStore(memoryCallStore({ clock }), losesOften())),
+  maxBytes: MAX_STORED_BYTES - 16,
+});
 
 /** Returns a store in memory that loses the writes of this name, as long as there are losses. */
 function losing(name: "create" | "update" | "delete", ...losses: Loss[]): CallStore {
