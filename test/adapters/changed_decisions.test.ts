@@ -19,10 +19,7 @@ import { HostTools } from "../../src/adapters/native/host_tools.ts";
 import { operate, OPERATION } from "../../src/adapters/native/host_tools.ts";
 
 /** The data on which the functions of a selection depend. A running service changes the data. */
-interface State {
-  isOpen: boolean;
-  revision: number;
-}
+type State = { isOpen: boolean; revision: number };
 
 const SELECTIONS: { readonly [kind: string]: (state: State) => Selection } = {
   "a policy": (state) => ({ policies: [{ name: "hours", allow: () => state.isOpen }] }),

@@ -10,7 +10,6 @@ import { maybe } from "../support/skip.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const RUNTIMES = ["bun", "deno", "node", "workerd"] as const;
-
 const TEST = ["scripts/test.mjs"];
 const BENCH = ["scripts/run.mjs", "bench"];
 

@@ -145,11 +145,7 @@ const READABLE = /\.(ts|tsx|mts|mjs|md|c|h|py|rs|cpp|hpp|zig|swift)$/;
 const NOT_WRITTEN = /built_page|\.generated\.|\/words\.ts$/;
 
 /** A comment, message, test title or paragraph of a guide, and its first line. */
-interface Paragraph {
-  readonly file: string;
-  readonly line: number;
-  readonly text: string;
-}
+type Paragraph = { readonly file: string; readonly line: number; readonly text: string };
 
 /** Collects lines into paragraphs. */
 class Paragraphs {

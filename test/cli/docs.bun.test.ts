@@ -11,7 +11,6 @@ import { folder as temporaryFolder, plue } from "./support.ts";
 const ROOT = join(import.meta.dirname, "../..");
 const PAGE = readFileSync(join(ROOT, "docs/command.md"), "utf8");
 const BLOCK = /^```(js|sh|text)\n(.*?)^```$/gms;
-
 const folder = temporaryFolder().path;
 writeFileSync(
   join(folder, "plue"),

@@ -7,7 +7,6 @@ import { folder, plue } from "./support.ts";
 const files = folder();
 const env = { HOME: files.path, XDG_CONFIG_HOME: files.path };
 const EVERYTHING = "everything=npx -y @modelcontextprotocol/server-everything";
-
 const read = (path: string): string => readFileSync(path, "utf8");
 
 describe("plue init", () => {

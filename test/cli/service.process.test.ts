@@ -19,7 +19,6 @@ const TOOLS = join(import.meta.dirname, "tools.mjs");
 
 /** The package, for modules that are written into another folder. */
 const MOD = JSON.stringify(new URL("../../mod.ts", import.meta.url).href);
-
 const files = folder();
 
 /** The environment of a command without a terminal. */

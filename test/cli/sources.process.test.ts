@@ -25,7 +25,6 @@ paths:
 `;
 /** An OpenAPI document without operations. */
 const EMPTY = 'openapi: 3.1.0\ninfo: { title: a, version: "1" }\npaths: {}\n';
-
 const files = folder();
 
 /** Sources that are rejected, as words or as the texts of files, and a part of the message. */

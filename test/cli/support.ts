@@ -13,11 +13,7 @@ import type { CommandIo, Output } from "../../src/cli/terminal.ts";
 import { serve, type Served } from "../runtime/serve.ts";
 
 /** The result of a run. */
-export interface Ran {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
+export type Ran = { readonly code: number; readonly stdout: string; readonly stderr: string };
 
 /** The options of a run. By default, the command runs in a pipe without input. */
 export interface RunOptions {

@@ -9,7 +9,6 @@ import { folder, openTerminal, service, type Terminal } from "./support.ts";
 const TOOLS = join(import.meta.dirname, "tools.mjs");
 const ASKING = join(import.meta.dirname, "asking_tools.mjs");
 const PLAIN = { NO_COLOR: "1" };
-
 const files = folder();
 
 const open = (words: readonly string[], env: Record<string, string> = PLAIN, columns = 100) =>

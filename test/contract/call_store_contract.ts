@@ -27,10 +27,8 @@ export function createTime(): StoreTime {
 
 /** The real time, for stores with a clock of their own. */
 const REAL_TIME: StoreTime = { isReal: true, timestamp: () => Date.now(), pass() {} };
-
 const LATER = 3_600_000;
 let stores = 0;
-
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const text = (value: Uint8Array | undefined): string => new TextDecoder().decode(value);
 

@@ -21,9 +21,7 @@ import {
 import { type ToolDefinition, ToolRegistry } from "../../mod.ts";
 
 /** A time that a test sets. */
-export interface TicketTime {
-  now: number;
-}
+export type TicketTime = { now: number };
 
 const START = 1_800_000_000_000;
 const YES: Answers = { sure: { action: "accept" } };

@@ -17,7 +17,6 @@ const RUNTIMES = ["bun", "deno", "node"];
 const LANES = 4;
 /** The numbers of runs after which the server is killed. */
 const KILLS = [CALLS / 3, CALLS * 2 / 3];
-
 const missingRuntime = RUNTIMES.find((name) => spawnSync(name, ["--version"]).status !== 0);
 
 export interface RacedServer {

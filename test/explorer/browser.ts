@@ -42,9 +42,7 @@ export interface OpenPage {
 }
 
 /** The script that is injected into the page. */
-interface Notes {
-  noteWrong(what: string): Promise<void>;
-}
+type Notes = { noteWrong(what: string): Promise<void> };
 
 /** The open pages that are not in use, by their options. A new page takes longer than a visit. */
 const idle = new Map<string, ReusedPage[]>();

@@ -19,7 +19,6 @@ const [, SCRIPT = ""] =
 
 const hasTools = ["curl", "jq"].every((name) => spawnSync(name, ["--version"]).status === 0);
 const test = maybe(CHROMIUM !== undefined && hasTools, "Chromium, curl or jq is not here");
-
 const path = (name: string) => ({ name, in: "path", required: true, schema: { type: "string" } });
 const number = { ...path("issue_number"), schema: { type: "integer" } };
 const state = { type: "object", properties: { state: { enum: ["open", "closed"] } } };

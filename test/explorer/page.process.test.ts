@@ -14,7 +14,6 @@ import { axe, CHROMIUM, openPage, type PageOptions, startBrowser } from "./brows
 import { type RunningService, startService, TOKENS } from "./service.ts";
 
 const test = maybe(CHROMIUM !== undefined, "Chromium is not here");
-
 let browser: Browser;
 let open: RunningService;
 let closed: RunningService;

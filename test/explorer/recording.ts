@@ -45,7 +45,6 @@ const DOCUMENT = {
   },
 };
 const RULES = [{ tool: "shop:refund", when: { "/euros": { maximum: 50 } }, else: "ask" }];
-
 const folder = mkdtempSync(join(tmpdir(), "plue-recording-"));
 const products = [{ name: "Lamp", euros: 80 }, { name: "Chair", euros: 45 }];
 const shop = await serve(
@@ -84,9 +83,7 @@ const print = (text: string) =>
 /** Types a command, runs it in a shell, and prints its output. */
 async function run(command: string) {
   await print("\n$ ");
-  for (const part of command.match(/.{1,9}/gs) ?? []) {
-    await print(part).then(() => record(0.1));
-  }
+  for (const part of command.match(/.{1,9}/gs) ?? []) await print(part).then(() => record(0.1));
   await print("\n");
   const plue = `plue() { exec bun '${ROOT}/src/cli/main.ts' "$@"; }\n`;
   const child = spawn("sh", ["-c", plue + command], { cwd: folder, detached: true });

@@ -9,7 +9,6 @@ import { axe, CHROMIUM, openPage, type PageOptions, startBrowser } from "./brows
 const test = maybe(CHROMIUM !== undefined, "Chromium is not here");
 const files = folder();
 const gateway = gatewayIn(files);
-
 let browser: Browser;
 beforeAll(async () => {
   if (CHROMIUM !== undefined) browser = await startBrowser();

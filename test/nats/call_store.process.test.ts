@@ -168,9 +168,7 @@ describe("natsCallStore()", () => {
     const expiresAt = clock.now + 10_000;
     for (const key of ["a", "b", "c", "d"]) await store.create(key, large, { expiresAt });
     clock.now += 10_000;
-    for (const key of ["e", "f", "g"]) {
-      assertNotEquals(await store.create(key, large), undefined);
-    }
+    for (const key of ["e", "f", "g"]) assertNotEquals(await store.create(key, large), undefined);
     assertEquals((await store.get("g"))?.value.byteLength, large.byteLength);
   });
 

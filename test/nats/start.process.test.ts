@@ -23,7 +23,6 @@ const TOOLS = `export const ping = { name: "ping", description: "Answers.", exec
 /** A secret that no message may contain. */
 const HIDDEN = /sesame|S[UA][A-Z2-7]{20}|eyJ/;
 const NOW = Date.now;
-
 const SECRET = "a-secret-of-the-tests";
 const options = { env: { PLUE_NATS_SECRET: SECRET } };
 

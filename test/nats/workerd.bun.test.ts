@@ -15,7 +15,6 @@ const why = missing ??
   (spawnSync("workerd", ["--version"]).status === 0 ? undefined : "workerd is not installed");
 const withWorkerd = maybe(why === undefined, why ?? "");
 const TOKEN = "a-token-of-the-tests";
-
 let began = (): void => {};
 
 /** Tools that return their worker, and a tool that does not end. */

@@ -15,9 +15,7 @@ import { maybe } from "../support/skip.ts";
 
 const require = createRequire(import.meta.url);
 
-interface Listed {
-  readonly name: string;
-}
+type Listed = { readonly name: string };
 
 /** The program of a server's package, which does not export it. */
 function programOf(server: string): string {

@@ -34,7 +34,6 @@ type Weather = z.output<typeof PARAMETERS>;
 let seen: unknown[] = [];
 /** Resolves when the tool `wait` has begun. */
 let begun = Promise.withResolvers<void>();
-
 const forecast = ({ city, unit }: Weather): object => ({ city, degrees: 20, unit });
 
 function failing(): string {

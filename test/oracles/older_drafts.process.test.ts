@@ -81,7 +81,6 @@ const ODD = /__proto__|constructor|\$dynamic|unevaluated|"contains":|dependencie
 
 /** Keywords that draft-04 does not have, but Ajv's mode for draft-04 supports. */
 const LATER = /"(const|contains|propertyNames|if)":/;
-
 const engine = typeboxEngine({ formats: "annotate" });
 
 for (const dialect of Object.keys(JUDGES) as Older[]) {

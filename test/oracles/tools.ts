@@ -18,7 +18,6 @@ export const HARD: readonly Tool[] = toolsIn(data.hard);
 
 /** Tools with hints for providers. */
 export const HINTED: readonly Tool[] = toolsIn(data.hinted);
-
 const GITHUB_FILE = new URL("../../../shared/data/github-mcp-tools.json", import.meta.url);
 
 /** The list that GitHub's server returns; `undefined` if the file does not exist. */

@@ -12,7 +12,6 @@ const set = readSearchSets().find(({ name }) => name === "dev_livemcp");
 const tools = set?.tools ?? [];
 const questions = set?.questions ?? [];
 const withData = maybe(set !== undefined, "../shared/data/search/dev_livemcp.json is not there");
-
 const tokensOf = (value: unknown): number => countTokens(JSON.stringify(value));
 
 describe("the bridge to the 527 tools of LiveMCPBench", () => {

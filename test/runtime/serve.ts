@@ -2,10 +2,7 @@
 
 import process from "node:process";
 
-export interface Served {
-  readonly url: string;
-  stop(): Promise<void>;
-}
+export type Served = { readonly url: string; stop(): Promise<void> };
 
 type FetchHandler = (request: Request) => Response | Promise<Response>;
 

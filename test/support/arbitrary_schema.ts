@@ -9,7 +9,6 @@ export type AnySchema = boolean | { readonly [keyword: string]: unknown };
 const KEYS = ["a", "b", "c d", "$top", "filter[id]", "constructor", "__proto__"] as const;
 const TEXTS = ["", "a", "ab", "1", "x".repeat(5)] as const;
 const NUMBERS = [-1, 0, 1, 1.5, 2, 3, 10] as const;
-
 const aKey = fc.constantFrom(...KEYS);
 const aCount = fc.constantFrom(0, 1, 2, 3);
 const aNumber = fc.constantFrom(...NUMBERS);

@@ -23,9 +23,7 @@ interface Definition {
   readonly sanitizeExit: boolean;
 }
 
-interface Context {
-  step(definition: Definition): Promise<boolean>;
-}
+type Context = { step(definition: Definition): Promise<boolean> };
 
 declare const Deno: { test(definition: Definition): void };
 
@@ -57,7 +55,6 @@ function definitionOf(child: Suite | Case, parent: Suite): Definition {
 }
 
 const functions = testFunctions((child) => Deno.test(definitionOf(child, root)));
-
 export const test: TestFunctions["test"] = functions.test;
 export const it: TestFunctions["test"] = functions.test;
 export const describe: TestFunctions["describe"] = functions.describe;

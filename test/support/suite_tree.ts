@@ -8,10 +8,7 @@
 export type Step = () => unknown;
 
 /** A test; without `run` it is skipped. */
-export interface Case {
-  readonly name: string;
-  readonly run: Step | undefined;
-}
+export type Case = { readonly name: string; readonly run: Step | undefined };
 
 /** A group of tests. */
 export interface Suite {

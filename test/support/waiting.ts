@@ -2,10 +2,7 @@
 
 import type { Clock } from "../../mod.ts";
 
-interface Timer {
-  readonly at: number;
-  readonly wake: () => void;
-}
+type Timer = { readonly at: number; readonly wake: () => void };
 
 /** A manual clock. */
 export class FakeClock implements Clock {

@@ -11,7 +11,6 @@ import {
 } from "./suite_tree.ts";
 
 const functions = testFunctions();
-
 export const test: TestFunctions["test"] = functions.test;
 export const it: TestFunctions["test"] = functions.test;
 export const describe: TestFunctions["describe"] = functions.describe;

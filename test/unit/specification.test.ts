@@ -44,7 +44,6 @@ const TOOLS = [
   ),
 ];
 const ALL = TOOLS.map(({ id }) => id).sort();
-
 const without = (...gone: readonly string[]) => ALL.filter((id) => !gone.includes(id));
 
 /** The tools above that a context keeps. */

@@ -7,7 +7,6 @@ import { join, resolve } from "node:path";
 import { freePort } from "../../support/free_port.ts";
 
 const SUPPORT = resolve(import.meta.dirname, "../../support");
-
 const missing = spawnSync("workerd", ["--version"]).status !== 0;
 /** The reason why these tests cannot run here, if there is one. */
 export const whySkipped: string | undefined = missing ? "workerd is not installed" : undefined;

@@ -37,7 +37,6 @@ const uses = (...names: readonly string[]): object => ({
 });
 const done = { content: [{ type: "text", text: "Done." }] };
 const request = { model: "m", messages: [{ role: "user", content: "Go." }] };
-
 const runs: string[] = [];
 const ping = defineTool({ name: "ping", description: "Answers.", execute: () => "pong" });
 const launch = defineTool({

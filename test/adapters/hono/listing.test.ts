@@ -77,10 +77,7 @@ describe("createToolHandler()", () => {
   }
 });
 
-interface Explained {
-  readonly id: string;
-  readonly available: boolean;
-}
+type Explained = { readonly id: string; readonly available: boolean };
 
 describe("GET /explain", () => {
   it("explains the served tools only", async () => {

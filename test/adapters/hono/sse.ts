@@ -1,10 +1,6 @@
 /** Reads server-sent events strictly by the specification, for the tests. */
 
-export interface SseEvent {
-  readonly id: string;
-  readonly event: string;
-  readonly data: unknown;
-}
+export type SseEvent = { readonly id: string; readonly event: string; readonly data: unknown };
 
 /** An entry of a stream: an event or a comment. */
 export type SseItem = SseEvent | "comment";

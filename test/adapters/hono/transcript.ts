@@ -267,11 +267,7 @@ export const SAFE = {
   "cross-origin-resource-policy": "same-origin",
 };
 
-interface Explained {
-  readonly id: string;
-  readonly available: boolean;
-  readonly removedBy?: string;
-}
+type Explained = { readonly id: string; readonly available: boolean; readonly removedBy?: string };
 
 function checkTools(
   { ids, verdicts, allVerdicts }: Exchange,

@@ -4,10 +4,7 @@ import type { HttpFetch } from "../../../src/adapters/openapi/mod.ts";
 import store from "./pet_store.json" with { type: "json" };
 
 /** A request that was made. */
-export interface Asked {
-  readonly url: string;
-  readonly request: Parameters<HttpFetch>[1];
-}
+export type Asked = { readonly url: string; readonly request: Parameters<HttpFetch>[1] };
 
 /** A response with a text, in one chunk. */
 export function respond(

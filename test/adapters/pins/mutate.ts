@@ -1,9 +1,6 @@
 /** Changes of MCP tools' definitions, with and without an effect on their meaning. */
 
-export interface ListedTool {
-  readonly name: string;
-  readonly [field: string]: unknown;
-}
+export type ListedTool = { readonly name: string; readonly [field: string]: unknown };
 
 /** Random numbers from 0 to 1, the same for the same seed (mulberry32). */
 export function randomFrom(seed: number): () => number {

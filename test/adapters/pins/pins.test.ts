@@ -7,10 +7,7 @@ import { describe, it } from "bun:test";
 import cases from "./changes.json" with { type: "json" };
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 
-interface Listed {
-  readonly name: string;
-  readonly [field: string]: unknown;
-}
+type Listed = { readonly name: string; readonly [field: string]: unknown };
 
 const READ: Listed = {
   name: "read",

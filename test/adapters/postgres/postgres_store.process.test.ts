@@ -20,7 +20,6 @@ import { missing, missingBouncer, useServer } from "./server.ts";
 const it = maybe(missing === undefined, missing ?? "");
 const withBouncer = maybe(missingBouncer === undefined, missingBouncer ?? "");
 const value = new Uint8Array(1_000);
-
 let schemas = 0;
 const schemaOf = new WeakMap<object, string>();
 

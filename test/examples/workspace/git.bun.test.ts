@@ -15,10 +15,7 @@ const hasGit = spawnSync("git", ["--version"]).status === 0;
 const it = maybe(hasGit, "git is not installed");
 const itOnUnix = maybe(hasGit && process.platform !== "win32", "it needs git and a shell");
 
-interface Answer {
-  readonly code: string;
-  readonly text: string;
-}
+type Answer = { readonly code: string; readonly text: string };
 
 /** Calls one tool of the workspace. */
 async function call(root: string, name: string, args: unknown = {}): Promise<Answer> {

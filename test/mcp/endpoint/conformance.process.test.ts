@@ -44,10 +44,7 @@ const entriesOf = (baseline: Baseline): readonly string[] =>
   [...readFileSync(fileOf(baseline), "utf8").matchAll(/^ {2}- (\S+)$/gm)]
     .map(([, name = ""]) => name);
 
-interface Verdict {
-  readonly code: number;
-  readonly output: string;
-}
+type Verdict = { readonly code: number; readonly output: string };
 
 function run(url: URL, revision: string, baseline: Baseline): Promise<Verdict> {
   const args = [SUITE, "server", "--url", url.href, "--requirements", revision];

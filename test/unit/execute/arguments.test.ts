@@ -13,7 +13,6 @@ const CITY = {
 } as const;
 
 const ANY = { execute: (params: unknown) => params } as const;
-
 const DEEP = `{"a":${"[".repeat(400)}${"]".repeat(400)}}`;
 const LONG = "x".repeat(20_000_000);
 const LARGE = "its arguments are larger than 1048576 bytes of JSON";

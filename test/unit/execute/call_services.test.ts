@@ -4,9 +4,7 @@ import type { Services } from "../../../mod.ts";
 import { ToolDispatcher, ToolRegistry } from "../../../mod.ts";
 import { type FakeTool, fakeTool, outcome, single } from "./support.ts";
 
-interface Document {
-  readonly title: string;
-}
+type Document = { readonly title: string };
 
 /** Returns the title of the document in the services of the call. */
 const TITLE: FakeTool = {

@@ -13,7 +13,6 @@ const CALL = { callId: "c1", wireName: "weather" };
 const OBJECT = ToolResult.ok({ celsius: 21 });
 const TEXT = ToolResult.ok("sunny");
 const FAILURE = ToolResult.error("threw", 'Cannot call "weather": the disk is full');
-
 const ROWS = PROVIDERS.flatMap(({ results }) => results);
 
 /** The text that OpenAI Responses is sent. */

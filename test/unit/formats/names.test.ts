@@ -15,7 +15,6 @@ import { cases } from "../../support/laws.ts";
 fc.configureGlobal(cases(100));
 
 const GEMINI = listTargets().find(({ id }) => id === "gemini")?.names ?? OPENAI_NAME_RULE;
-
 const UPPER: NameRule = { ...OPENAI_NAME_RULE, case: "upper" };
 
 describe("legalName()", () => {

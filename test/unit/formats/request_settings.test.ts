@@ -18,7 +18,6 @@ const tools = buildToolset([
 ]);
 const ONE = { tool: "math:add" } as const;
 const CHOICES: readonly ToolChoice[] = ["auto", "none", "required", ONE];
-
 const ROWS = PROVIDERS.flatMap(({ settings }) => settings);
 
 describe("the settings of a request", () => {

@@ -19,7 +19,6 @@ const GIF = "R0lGODlhAQABAAAAACw=";
 const PDF = "JVBERi0xLjQ=";
 const WAV = "UklGRiQAAAA=";
 const SECRET = "for-the-application-only";
-
 const TEXT: ContentBlock = { type: "text", text: "Two files." };
 const IMAGE: ContentBlock = { type: "image", data: GIF, mimeType: "image/png" };
 const AUDIO: ContentBlock = { type: "audio", data: WAV, mimeType: "audio/wav" };
@@ -28,9 +27,7 @@ const FILE: ContentBlock = {
   resource: { uri: "file:///tmp/report.pdf", mimeType: "application/pdf", blob: PDF },
 };
 const MIXED = ToolResult.blocks([TEXT, IMAGE, FILE], { metadata: { id: SECRET } });
-
 const BYTES = Uint8Array.from(atob(GIF), (character) => character.charCodeAt(0));
-
 const ROWS = PROVIDERS.flatMap(({ blocks }) => blocks);
 
 /** The targets that have a field which no model reads: `artifact` and `_meta`. */

@@ -9,10 +9,7 @@ import {
 import { Trace } from "../../../src/formats/transform/rewrite.ts";
 import type { JsonSchema } from "../../../src/tool/mod.ts";
 
-export interface Rewritten {
-  readonly schema: JsonSchema;
-  readonly losses: readonly SchemaLoss[];
-}
+export type Rewritten = { readonly schema: JsonSchema; readonly losses: readonly SchemaLoss[] };
 
 /** Runs one pass alone, as in a conversion that describes losses. */
 export function runPass(
