@@ -49,7 +49,9 @@ const VALIDATORS: readonly (readonly [
   ],
   [
     "@apidevtools/swagger-parser",
-    async (document) => await SwaggerParser.validate(structuredClone(document) as never),
+    async (document) => {
+      await SwaggerParser.validate(structuredClone(document) as never);
+    },
     { components: {} },
     () => true,
   ],

@@ -270,7 +270,9 @@ describe("fitBudget()", () => {
     ["a pinned tool that is not there", () => fit(9, { pinned: ["x"] }), '"x" is not'],
   ];
   for (const [what, run, message] of misused) {
-    it(`rejects ${what}`, () => assertThrows(run, TypeError, message));
+    it(`rejects ${what}`, () => {
+      assertThrows(run, TypeError, message);
+    });
   }
 
   for (const answer of [NaN, -1, undefined, Promise.resolve(1)]) {

@@ -203,7 +203,9 @@ describe("viewOf()", () => {
   });
 
   for (const [what, options, message] of rows.refused) {
-    it(`rejects ${what}`, () => assertThrows(() => viewOf(push, options), TypeError, message));
+    it(`rejects ${what}`, () => {
+      assertThrows(() => viewOf(push, options), TypeError, message);
+    });
   }
 
   it("never repeats a value in its errors", () => {

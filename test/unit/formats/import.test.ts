@@ -211,7 +211,9 @@ describe("importTools()", () => {
       fc.property(
         fc.array(entry),
         fc.constantFrom(...IMPORT_SOURCES, "auto" as const),
-        (document, source) => importTools(source, document, {}),
+        (document, source) => {
+          importTools(source, document, {});
+        },
       ),
       cases(200, 8),
     );
