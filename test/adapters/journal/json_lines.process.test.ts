@@ -143,7 +143,7 @@ describe("jsonLines()", () => {
     assertEquals([ok, records, interrupted], [true, 4, []]);
   }, 60_000);
 
-  it("loses no synced record if its process is killed, and its verdict says where", async () => {
+  it("loses no synced record when its process is killed, and names the cut line", async () => {
     const file = newFile();
     const { child, output } = start(file);
     let synced = 0;
