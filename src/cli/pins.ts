@@ -2,7 +2,7 @@
 
 import { confirm, isCancel } from "@clack/prompts";
 import type { HeldTool } from "../formats/mod.ts";
-import { canonicalJson, cleanText } from "../tool/mod.ts";
+import { canonicalJson, cleanText, escapeInvisible } from "../tool/mod.ts";
 import { type Flags, toolsFrom } from "./show.ts";
 import { counted, EXIT, type Terminal, usageError } from "./terminal.ts";
 
@@ -20,8 +20,9 @@ export async function reviewPins(
 ): Promise<number> {
   if (flags.pins === undefined) throw usageError("Cannot show pins: name their file with --pins");
   await using loaded = await toolsFrom([], flags, terminal.io);
-  const imports = [...loaded.pinned, ...loaded.servers];
-  const held = imports.flatMap((one) => one.held);
+  // A server may offer other tools while a person decides.
+  const imports = [...loaded.pinned, ...loaded.servers].map((one) => [one, one.held] as const);
+  const held = imports.flatMap(([, own]) => own);
   const unknown = ids.find((id) => !held.some((one) => one.id === id));
   if (unknown !== undefined) {
     throw usageError(`Cannot approve "${cleanText(unknown, 100)}": the pins do not hide it`);
@@ -31,9 +32,9 @@ export async function reviewPins(
     if (!terminal.isJson) terminal.print(describeHeld(tool));
     if (flags.yes === true || await isApproved(tool, terminal)) approved.add(tool);
   }
-  for (const one of imports) {
-    const own = one.held.filter((tool) => approved.has(tool));
-    if (own.length > 0) await one.approve(...own);
+  for (const [one, own] of imports) {
+    const agreed = own.filter((tool) => approved.has(tool));
+    if (agreed.length > 0) await one.approve(...agreed);
   }
   const hidden = held.filter((tool) => !approved.has(tool));
   if (terminal.isJson) {
@@ -54,7 +55,7 @@ async function isApproved({ id }: HeldTool, terminal: Terminal): Promise<boolean
   return answer === true;
 }
 
-/** Describes the whole difference: a part that is cut off could not be approved. */
+/** Describes the whole difference: a part that is cut off or invisible could not be approved. */
 function describeHeld({ id, reason, before = {}, after = {} }: HeldTool): string {
   const fields = new Set([...Object.keys(before), ...Object.keys(after)]);
   const lines = [...fields].flatMap((field) => {
@@ -66,5 +67,5 @@ function describeHeld({ id, reason, before = {}, after = {} }: HeldTool): string
       ...(field in after ? [`  + ${field}: ${now}`] : []),
     ];
   });
-  return cleanText([`${id}: ${reason}`, ...lines].join("\n"), Infinity);
+  return escapeInvisible([`${id}: ${reason}`, ...lines].join("\n"));
 }

@@ -150,6 +150,22 @@ describe("plue pins", () => {
     assertEquals(idsIn((await plue(["list", ...flags, "--json"])).stdout), ["b"]);
   });
 
+  it("shows invisible characters of a changed tool as escapes", async () => {
+    const list = (value: string): Promise<string> =>
+      files.write(
+        "invisible.json",
+        JSON.stringify([{
+          ...{ type: "function", name: "a", description: "Reads." },
+          parameters: { type: "object", properties: { path: { enum: [value] } } },
+        }]),
+      );
+    const pins = join(files.path, "invisible-pins.json");
+    const flags = ["--from", await list("safe"), "--pins", pins];
+    await plue(["list", ...flags]);
+    await list("sa\u202efe\u200b");
+    assertStringIncludes((await plue(["pins", ...flags])).stdout, '"sa\\u{202e}fe\\u{200b}"');
+  });
+
   it("rejects a tool that is not hidden, and a missing file", async () => {
     const { flags, describe } = openApi("wrong");
     await describe("Reads a file.");
