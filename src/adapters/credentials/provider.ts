@@ -194,7 +194,9 @@ export class ProviderClient {
       const isAnswer = error instanceof oauth.ResponseBodyError ||
         error instanceof oauth.AuthorizationResponseError;
       const { error: answer, code, status } = Object(error);
-      const why = check.cleanText(String(isAnswer ? answer : code ?? "no answer"), 100);
+      // Another text than the name of an error may be a token that the server repeats.
+      const name = /^[a-z_]+$/i.test(answer) ? answer : "an error without a name";
+      const why = check.cleanText(String(isAnswer ? name : code ?? "no answer"), 100);
       // A status such as 429, for too many requests, is not about the grant either.
       const isRefused = isAnswer && !(status > 403 || NOT_ABOUT_GRANT.test(why));
       const failure = new Error(`Cannot get a token of "${this.name}": ${why}`);

@@ -57,4 +57,9 @@ describe("ProviderClient", () => {
     const { message } = await tokensFrom(json);
     assertEquals(message, 'Cannot get a token of "hub": its token is invalid');
   });
+
+  it("does not repeat a token that the server sends as the name of an error", async () => {
+    const { message } = await tokensFrom('{ "error": "secret-token-1" }');
+    assertEquals(message, 'Cannot get a token of "hub": an error without a name');
+  });
 });
