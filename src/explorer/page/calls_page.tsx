@@ -15,7 +15,7 @@ import {
   type WantedRecords,
 } from "./calls.ts";
 import { CallView, Status } from "./call_view.tsx";
-import { Icon } from "./icons.tsx";
+import { Icon, type IconName } from "./icons.tsx";
 import { Bar, Button, counted, Head, Id, milliseconds, useLoaded, useRounds } from "./parts.tsx";
 import { hrefOfCall } from "./route.ts";
 
@@ -154,12 +154,7 @@ function Journal({ ended }: { readonly ended: number }): JSX.Element | null {
                   {record.tool !== undefined && <Id id={record.tool} />}
                 </th>
                 <td title={record.message}>
-                  <span class={`status ${record.outcome === "ok" ? "good" : "bad"}`}>
-                    {record.outcome !== undefined && (
-                      <Icon name={record.outcome === "ok" ? "check" : "x"} />
-                    )}
-                    {record.kind ?? record.outcome}
-                  </span>
+                  <Outcome kind={record.kind ?? record.outcome ?? ""} />
                 </td>
                 <td>{record.principal}</td>
                 <td>{record.durationMs !== undefined && milliseconds(record.durationMs)}</td>
@@ -172,6 +167,24 @@ function Journal({ ended }: { readonly ended: number }): JSX.Element | null {
         </table>
       </div>
     </>
+  );
+}
+
+/** The kinds that are no failures, with their tones and icons. */
+const CALM: Readonly<Record<string, readonly [tone: string, icon?: IconName]>> = {
+  ok: ["good", "check"],
+  input_required: ["warn", "hand"],
+  begin: ["dim"],
+  end: ["dim"],
+};
+
+function Outcome({ kind }: { readonly kind: string }): JSX.Element {
+  const [tone, icon] = CALM[kind] ?? ["bad", "x"];
+  return (
+    <span class={`status ${tone}`}>
+      {icon !== undefined && <Icon name={icon} />}
+      {kind}
+    </span>
   );
 }
 
