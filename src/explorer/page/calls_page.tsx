@@ -170,7 +170,7 @@ function Journal({ ended }: { readonly ended: number }): JSX.Element | null {
   );
 }
 
-/** The kinds that are no failures, with their tones and icons. */
+/** The tones and icons of kinds other than failures. */
 const CALM: Readonly<Record<string, readonly [tone: string, icon?: IconName]>> = {
   ok: ["good", "check"],
   input_required: ["warn", "hand"],
