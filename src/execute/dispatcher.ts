@@ -46,7 +46,7 @@ export class Kernel implements CallShared {
 
   hostOf({ source, name }: Toolset): ToolHost {
     if (isToolHost(source)) return source;
-    fail(`${MAKE} for the toolset "${name}"`, "its tools are not registered");
+    fail(`${MAKE} for the toolset "${name}"`, "register its tools first");
   }
 
   /** Returns the dispatcher of these layers for the tools of a toolset. */

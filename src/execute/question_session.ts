@@ -185,7 +185,7 @@ export class QuestionSession {
       KEY.test(key),
       (action) =>
         this.#call.context.transaction
-          ? fail(action, "the tool has a transaction; its transaction may be rolled back")
+          ? fail(action, "the transaction of the tool may be rolled back")
           : action,
     );
     // The stored value is the result of an earlier run of the same step.

@@ -114,7 +114,7 @@ export interface QuestionFields {
   readonly url?: string | undefined;
   /**
    * The shown arguments: JSON of at most 64 kB. An approval is valid only for these. A tool that
-   * calls others hands in the arguments of the call that the question is about.
+   * calls others passes the arguments of the call that the question is about.
    *
    * @default {the arguments of the call, for `approval` and `client`}
    */

@@ -253,7 +253,7 @@ function tokensOf(response: TokenEndpointResponse): Tokens {
   const { access_token: token, refresh_token: refresh, scope, expires_in } = response;
   // An unsuitable token would be stored, and all later calls would fail.
   if (!fitsHeader(token)) throw { code: "its token is invalid" };
-  // Some servers send 0 for a token that does not expire. A token that is stale at once, or forever
+  // Some servers send 0 for a token that does not expire. A token that is stale immediately, or forever
   // because JSON has no such number, would be refreshed without end.
   const seconds = expires_in ? Math.min(Math.max(expires_in, 1), MAX_LIFETIME_S) : undefined;
   const expiresAt = seconds && Date.now() + seconds * 1_000;

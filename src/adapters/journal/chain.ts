@@ -99,7 +99,7 @@ export async function verifyJournal(
     const end = line.length - END_LENGTH;
     const own = hash(line.subarray(0, end));
     const isFirst = found.records === 0;
-    // With another key, the hash of the first record is wrong, too.
+    // With another key, the hash of the first record is invalid, too.
     const changed = isFirst ? "it was changed, or the key is wrong" : "it was changed";
     if (line.toString("latin1", end) !== `${AFTER}${own}"}`) return changed;
     // Only `"kind"` and `"sequence"` can be the first field.

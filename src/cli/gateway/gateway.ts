@@ -78,7 +78,7 @@ export class Gateway implements AsyncDisposable {
   #services: Services = new Map();
   #file: PlueFile | undefined;
   #sources: ReadonlyMap<string, Source> = new Map();
-  /** The sources of the file, and those that are being opened for a next file, or closed. */
+  /** The sources of the file, and the sources that are being opened for a next file, or closed. */
   readonly #unclosed = new Set<Source>();
   /** Ends the streams of changes of replaced services, so that clients open them again. */
   #following = new AbortController();

@@ -21,7 +21,7 @@ export interface QuestionsLayer extends Layer {
 
 /** Options for {@linkcode questions}. */
 export interface QuestionOptions {
-  /** Suspends calls whose callers cannot answer at once. The same tickets resume them. */
+  /** Suspends calls whose callers cannot answer immediately. The same tickets resume them. */
   readonly tickets?: CallTickets | undefined;
   /**
    * The time limit for an answer during the call, in milliseconds. It does not count against the

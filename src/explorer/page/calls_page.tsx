@@ -108,7 +108,7 @@ const FILTERS = [["tool", "Tool"], ["outcome", "Outcome"], ["principal", "Caller
 /** The calls of all callers, for callers who may read the journal of the service. */
 function Journal({ ended }: { readonly ended: number }): JSX.Element | null {
   const [wanted, setWanted] = useState<WantedRecords>({ tool: "", outcome: "", principal: "" });
-  /** The values that can be chosen: those of all records that were read. */
+  /** The values that can be chosen: the values of all records that were read. */
   const known = useRef(FILTERS.map(() => new Set<string>())).current;
   const hasJournal = samples.value.at(-1)?.journal === true;
   const { value, error } = useLoaded(

@@ -644,7 +644,7 @@ describe("context.step()", () => {
     }, { transactions: { begin: () => ({ id: "1" }), commit: () => {}, rollback: () => {} } });
     const result = await call();
     assertEquals([outcome(result), rows], ["threw", 0]);
-    assertStringIncludes(messageOf(result), "its transaction may be rolled back");
+    assertStringIncludes(messageOf(result), "the transaction of the tool may be rolled back");
   });
 
   it("may ask, and is taken again then", async () => {
@@ -752,7 +752,7 @@ describe("approval that is asked for", () => {
     assertEquals(await words("eve"), "Really?");
   });
 
-  it("shows the arguments that a tool hands in, and is valid only for these", async () => {
+  it("shows the arguments that a tool passes, and is valid only for these", async () => {
     let path = "b";
     const { call, dispatcher } = single((_, { ask }) =>
       ask("k", { kind: "approval", message: "?", arguments: { path } })

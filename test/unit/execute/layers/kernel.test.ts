@@ -12,7 +12,7 @@ describe("a dispatcher with layers only", () => {
     assertThrows(
       () => new Dispatcher(toolset),
       TypeError,
-      'for the toolset "mine": its tools are not registered',
+      'for the toolset "mine": register its tools first',
     );
   });
 
