@@ -131,8 +131,7 @@ async function buildSite() {
   };
   writeFileSync(
     join(PAGES, ".vitepress", "config.mjs"),
-    // Text in the docs may look like Vue's own brackets. Each page is rendered for the browser, for
-    // its HTML and for the search, so colored code is cached.
+    // Text may look like Vue's own brackets. VitePress renders pages three times: code is cached.
     `export default { ...${JSON.stringify(config)}, markdown: { html: true, config: (md) => {
       for (const rule of ["text", "code_inline"]) {
         const write = md.renderer.rules[rule] ?? ((tokens, at) => md.utils.escapeHtml(tokens[at].content));
