@@ -1,34 +1,39 @@
 // `npm run build`: bundles the library and the command `plue` into dist/ for npm, and writes the
-// text for models. JSR receives the unchanged sources. Usage: node scripts/build.mjs [folder]
+// texts of the guides. JSR receives the unchanged sources. Usage: node scripts/build.mjs [folder]
 
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import { bundleLibrary } from "./lib/library.mjs";
 import { licencesOf } from "./lib/licences.mjs";
+import { rawAddress } from "./lib/links.mjs";
 import { ROOT } from "./lib/paths.mjs";
 
-/** The guides whose whole text is in the package. The others are only in the list. */
-const GUIDES = [
-  ...["first-tool", "defining", "selecting", "calling", "layers", "imports"],
-  ...["providers", "frameworks", "http", "mcp"],
+/** The guides to write programs with the library. The text of the command has all guides. */
+const OF_LIBRARY = [
+  ...["first-tool", "defining", "selecting", "calling", "layers", "imports", "providers"],
+  ...["frameworks", "http", "mcp", "rules", "calls", "troubleshooting", "security"],
 ].map((name) => `docs/${name}.md`);
 
 const read = (file) => readFileSync(join(ROOT, file), "utf8");
+const OTHERS = readdirSync(join(ROOT, "docs"), { recursive: true }).sort()
+  .map((name) => `docs/${name.replaceAll("\\", "/")}`)
+  .filter((file) => /^docs\/(?!decisions\/).*\.md$/.test(file) && !OF_LIBRARY.includes(file));
 
-/** Returns the text for models: a list of all guides with their addresses, then some of them. */
-function textForModels() {
-  const { version, repository } = JSON.parse(read("package.json"));
-  const [, path] = /github\.com\/(.*)\.git$/.exec(repository.url);
-  const lines = readdirSync(join(ROOT, "docs"), { recursive: true }).sort()
-    .map((name) => `docs/${name.replaceAll("\\", "/")}`)
-    .filter((file) => file.endsWith(".md") && !file.startsWith("docs/decisions/"))
-    .map((file) => {
-      const url = `https://raw.githubusercontent.com/${path}/v${version}/${file}`;
-      return `- [${/^# (.*)$/m.exec(read(file))?.[1] ?? file}](${url})`;
-    });
-  const texts = GUIDES.map((file) => `<!-- ${file} -->\n\n${read(file)}`);
-  return `# plue ${version}\n\n> ${/^# plue\n\n([^]*?)\n\n/.exec(read("README.md"))[1]}\n\n` +
-    `## Guides\n\n${lines.join("\n")}\n\n${texts.join("\n")}`;
+const listOf = (guides) =>
+  guides.map((file) => `- [${/^# (.*)$/m.exec(read(file))[1]}](${rawAddress(file)})\n`).join("");
+
+/** Returns a guide without the spaces that align the columns of tables. */
+function compact(file) {
+  const text = read(file).replaceAll(/^\|.*/gm, (row) => row.replaceAll(/(?<=[ -]{3})[ -]+/g, ""));
+  return `<!-- ${file} -->\n\n${text}`;
+}
+
+/** Returns guides as one text for people and models, after a list of the addresses of all guides. */
+function textOf(guides, elsewhere) {
+  const { version } = JSON.parse(read("package.json"));
+  const summary = /^# plue\n\n([^]*?)\n\n/.exec(read("README.md"))[1];
+  return `# plue ${version}\n\n> ${summary}\n\n## Guides\n\n${listOf(guides)}\n${elsewhere}` +
+    guides.map(compact).join("\n");
 }
 
 const outDir = resolve(process.argv[2] ?? join(ROOT, "dist"));
@@ -42,4 +47,11 @@ for (const [folder, modules] of [[outDir, library], [join(outDir, "cli"), comman
 }
 const schema = "plue.schema.json";
 copyFileSync(join(ROOT, "src/cli/gateway", schema), join(outDir, "cli", schema));
-writeFileSync(join(outDir, "llms.txt"), textForModels());
+writeFileSync(
+  join(outDir, "llms.txt"),
+  textOf(
+    OF_LIBRARY,
+    `\`dist/llms.txt\` of \`@plue/cli\` also has these:\n\n${listOf(OTHERS)}\n`,
+  ),
+);
+writeFileSync(join(outDir, "cli", "llms.txt"), textOf([...OF_LIBRARY, ...OTHERS], ""));

@@ -4,8 +4,9 @@
 
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { writeFileSync } from "node:fs";
-import { dirname, extname, join, posix, relative } from "node:path";
+import { dirname, join, posix, relative } from "node:path";
 import { pathToFileURL } from "node:url";
+import { isPicture, replaceLinks, REPOSITORY } from "./lib/links.mjs";
 import { ROOT } from "./lib/paths.mjs";
 import { capture, fail } from "./lib/process.mjs";
 import { setupPackages } from "./setup.mjs";
@@ -14,7 +15,6 @@ const SITE = join(ROOT, "scripts", "site");
 const PAGES = join(ROOT, "build", "site-pages");
 const OUT = join(ROOT, "build", "site");
 const readJson = (file) => JSON.parse(readFileSync(join(ROOT, file), "utf8"));
-const REPOSITORY = readJson("package.json").repository.url.replace(/^git\+|\.git$/g, "");
 
 /** The pages, with their paths on the site. */
 function pages() {
@@ -34,28 +34,19 @@ function pages() {
 /** Returns a page with links to other pages of the site, to its pictures, or to the repository. */
 function withLinks(text, page, sitePaths) {
   const sitePath = sitePaths.get(page);
-  const toSiteLink = (link) => {
-    if (/^([a-z]+:|#)/.test(link)) return link;
+  return replaceLinks(text, (link) => {
     const [path, heading] = link.split("#");
     let target = posix.join(posix.dirname(page), path).replace(/\/$/, "");
     if (!sitePaths.has(target) && sitePaths.has(`${target}/README.md`)) target += "/README.md";
     const hash = heading === undefined ? "" : `#${heading}`;
     if (sitePaths.has(target)) return relativeLink(sitePath, sitePaths.get(target)) + hash;
-    if (![".webp", ".svg"].includes(extname(target))) {
-      return `${REPOSITORY}/blob/main/${target}${hash}`;
-    }
+    if (!isPicture(target)) return `${REPOSITORY}/blob/main/${target}${hash}`;
     // Pictures of pages are in the pages' folder, and linked pictures are in `public`.
     for (const folder of [PAGES, join(PAGES, "public")]) {
       cpSync(join(ROOT, target), join(folder, target));
     }
     return relativeLink(sitePath, target);
-  };
-  // Code has no links.
-  return text.split(/(^```.*?^```)/ms).map((part, at) =>
-    at % 2 === 1 ? part : part
-      .replaceAll(/\]\(([^)\s]+)\)/g, (_, link) => `](${toSiteLink(link)})`)
-      .replaceAll(/\bsrc="([^"]+)"/g, (_, link) => `src="${toSiteLink(link)}"`)
-  ).join("");
+  });
 }
 
 function relativeLink(from, to) {

@@ -10,8 +10,9 @@
 
 import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync } from "node:fs";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join, relative, resolve } from "node:path";
+import { join, posix, relative, resolve } from "node:path";
 import { readOptions } from "./lib/options.mjs";
+import { pageAddress, replaceLinks } from "./lib/links.mjs";
 import { ROOT } from "./lib/paths.mjs";
 import { capture, fail } from "./lib/process.mjs";
 import { findZig } from "./setup.mjs";
@@ -36,6 +37,9 @@ const { version, license, repository, engines, peerDependencies } = published;
 /** Packages that the command uses where an app has installed them. */
 const OF_APPS = ["koffi", "pg", "redis"];
 
+const NPM = "https://www.npmjs.com/package";
+const GUIDES = "All guides as one text: `dist/llms.txt`";
+
 async function run(command, args, options) {
   const { code, output } = await capture(command, args, options);
   if (code !== 0) {
@@ -49,9 +53,14 @@ function finish(folder, name, description, fields) {
   writeFileSync(join(folder, "package.json"), `${JSON.stringify(manifest, undefined, 2)}\n`);
   copy(ROOT, ["LICENSE"], folder);
   const readme = join(folder, "README.md");
-  if (existsSync(readme)) return;
-  const tools = "[`@plue/tools`](https://www.npmjs.com/package/@plue/tools)";
-  writeFileSync(readme, `# ${name}\n\n${description}. ${tools} has the guides.\n`);
+  const text = existsSync(readme)
+    ? readFileSync(readme, "utf8")
+    : `# ${name}\n\n${description}.\n\n${GUIDES} of [\`@plue/cli\`](${NPM}/@plue/cli).\n`;
+  const home = name === "@plue/native" ? "ffi" : "";
+  // A link to a file that the package lacks becomes an address.
+  const toLink = (link) =>
+    existsSync(join(folder, link.replace(/#.*/, ""))) ? link : pageAddress(posix.join(home, link));
+  writeFileSync(readme, replaceLinks(text, toLink));
 }
 
 /** Copies files of the project into a package. */
@@ -85,6 +94,18 @@ function buildCli(folder) {
   }
   chmodSync(join(folder, "dist", "main.js"), 0o755);
   const description = "The command plue: npx @plue/cli serve tools.ts serves the tools of a module";
+  const tarballs = ["tools", "cli"].map((name) => `plue-${name}-${version}.tgz`).join(" ");
+  writeFileSync(
+    join(folder, "README.md"),
+    `# @plue/cli
+
+${description}. Begin with [Your first tool](docs/first-tool.md) and
+[the command line](docs/command.md). ${GUIDES}.
+
+From files, npm installs it only together with \`@plue/tools\` of the same version:
+\`npm install ${tarballs}\`.
+`,
+  );
   finish(folder, "@plue/cli", description, {
     engines,
     bin: { plue: "dist/main.js" },

@@ -145,7 +145,7 @@ export async function bundleLibrary(dir) {
       minify: { compress: false, mangle: { toplevel: false, keepNames: true }, codegen: true },
     },
     groups,
-    [pureDeclarations()],
+    [pureDeclarations(), shortLines()],
   );
   await write(ENTRIES, { dir }, folderChunks(FOLDERS, ".d"), [
     dts({ generator: "oxc", tsconfig: false, emitDtsOnly: true }),
@@ -234,6 +234,31 @@ function pureDeclarations() {
       return text.hasChanged()
         ? { code: text.toString(), map: text.generateMap({ hires: "boundary" }).toString() }
         : undefined;
+    },
+  };
+}
+
+/**
+ * A plugin of the bundler that begins each statement on a line of its own, because Node and Bun print
+ * the whole line of an error that nothing catches.
+ */
+function shortLines() {
+  return {
+    name: "short-lines",
+    generateBundle(_, files) {
+      for (const file of Object.values(files)) {
+        if (file.type !== "chunk") continue;
+        const text = new RolldownMagicString(file.code);
+        const visit = (node) => {
+          if (typeof node !== "object" || node === null) return;
+          if (Array.isArray(node.body)) {
+            node.body.forEach(({ start }) => text.appendLeft(start, "\n"));
+          }
+          Object.values(node).forEach(visit);
+        };
+        visit(parseAst(file.code));
+        file.code = text.toString().trimStart();
+      }
     },
   };
 }

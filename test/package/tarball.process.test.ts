@@ -1,6 +1,6 @@
 // The packed package, as programs on other runtimes and TypeScript see it.
 
-import { assertEquals, assertGreater, assertLessOrEqual, assertMatch } from "@std/assert";
+import { assert, assertEquals, assertGreater, assertLessOrEqual, assertMatch } from "@std/assert";
 import { describe } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { chmodSync, existsSync, readdirSync, readFileSync, statSync } from "node:fs";
@@ -234,12 +234,40 @@ describe("the npm package", () => {
     assertEquals(wrong, []);
   });
 
-  test("has a text for models with all guides", () => {
-    const text = readFileSync(join(home, "dist/llms.txt"), "utf8");
-    assertMatch(text, /^# plue .*\n\n> One tool registry for AI agents/);
-    const guides = readdirSync(join(ROOT, "docs")).filter((name) => name.endsWith(".md"));
-    assertEquals(guides.filter((name) => !text.includes(`/docs/${name})`)), []);
-    assertMatch(text, /^# Your first tool$/m);
+  test("has a text with the guides for programs, and @plue/cli has one with all guides", () => {
+    const [own, all] = [home, stagedAt("cli")].map((folder) =>
+      readFileSync(join(folder, "dist/llms.txt"), "utf8")
+    );
+    assert(own !== undefined && all !== undefined);
+    assertMatch(own, /^# plue .*\n\n> One tool registry for AI agents/);
+    assertMatch(own, /^# Your first tool$/m);
+    const guides = readdirSync(join(ROOT, "docs"), { recursive: true, encoding: "utf8" })
+      .filter((name) => name.endsWith(".md") && !name.startsWith("decisions"));
+    assertEquals(guides.filter((name) => !own.includes(`/docs/${name})`)), []);
+    assertEquals(guides.filter((name) => !all.includes(`\n<!-- docs/${name} -->\n\n# `)), []);
+  });
+
+  test("has a README with the name of the text, and with links that work without a clone", () => {
+    for (const name of PACKED) {
+      const readme = readFileSync(join(stagedAt(name), "README.md"), "utf8");
+      assertMatch(readme, /`dist\/llms\.txt`/);
+      const text = readme.replaceAll(/^```.*?^```/gms, "");
+      const links = [...text.matchAll(/(?:\]\(|src=")([^)"\s]+)/g)].map(([, link = ""]) => link);
+      const missing = links.filter((link) =>
+        !/^(https:|#)/.test(link) && !existsSync(join(stagedAt(name), link.replace(/#.*/, "")))
+      );
+      assertEquals([name, ...missing], [name]);
+    }
+  });
+
+  test("shows a mistake in a program without pages of bundled code", () => {
+    const program = `import { defineTool } from "${manifest.name}"; defineTool({ name: 1 });`;
+    const { stderr } = spawnSync("node", ["--input-type=module", "-e", program], {
+      cwd: app,
+      encoding: "utf8",
+    });
+    assertMatch(stderr, /^TypeError: Cannot /m);
+    assertLessOrEqual(stderr.length, 2000);
   });
 
   test("has the same version in all packages, and its exports in @plue/nats", () => {
