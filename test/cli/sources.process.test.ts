@@ -1,9 +1,13 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
+import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { pathToFileURL } from "node:url";
+import { attemptOr } from "../../src/tool/mod.ts";
+import { RUN, startProgram } from "../support/program.ts";
 import data from "./commands.json" with { type: "json" };
 import { elsewhere, folder, idsIn, listing, plue, serving } from "./support.ts";
 
@@ -317,5 +321,22 @@ describe("plue complete", () => {
       const source of [`"touch ${touched}"`, elsewhere(served), `plue:${elsewhere(served)}`]
     ) await plue(["complete", "bash", "--", `plue call --from ${source} `]);
     assertEquals([existsSync(touched), asked], [false, 0]);
+  });
+});
+
+describe("plue call with a program that ignores SIGTERM and does not connect", () => {
+  it("ends the program when it is interrupted", async () => {
+    const pids = await files.write("pids", "");
+    const text = `trap "" TERM; echo $$ > '${pids}'; exec sleep 300`;
+    const call = ["call", "--from", `s=sh ${await files.write("deaf.sh", text)}`, "s:any"];
+    await using plue = startProgram(process.execPath, [...RUN, "src/cli/main.ts", ...call]);
+    const pid = async (): Promise<string> => (await readFile(pids, "utf8")).trim();
+    while (await pid() === "") await new Promise((next) => setTimeout(next, 5));
+    process.kill(plue.child.pid ?? 0, "SIGTERM"); // Deno takes child.kill() for its end.
+    assertEquals((await plue.ended).code, 130);
+    const words = ["-o", "stat=", "-p", await pid()];
+    const state = attemptOr("", () => execFileSync("ps", words, { encoding: "utf8" }));
+    // An ended program is a zombie until its new parent has read its exit code.
+    assertEquals(state.replace(/^Z.*\n/, ""), "");
   });
 });

@@ -34,6 +34,8 @@ export interface ClientOpener {
   describe(error: unknown): unknown;
   /** Opens a connection. When the signal aborts, rejects immediately and closes the connection. */
   open(signal: AbortSignal): Promise<Client>;
+  /** Ends the programs of all connections. */
+  close?(): Promise<void>;
 }
 
 /** The delays before a lost connection is reopened. The first attempt has no delay. */
@@ -121,6 +123,7 @@ export class McpConnection {
     this.#live = undefined;
     this.connectLater();
     if (this.#opener.isOwn) await live?.close();
+    await this.#opener.close?.();
   }
 
   async #open(signal: AbortSignal): Promise<Client> {

@@ -10,7 +10,7 @@ import type {
   Transport,
 } from "@modelcontextprotocol/client";
 import { abortable, clip, systemClock } from "../../tool/mod.ts";
-import { causesOf, messagesOf } from "../http/runtime.ts";
+import { causesOf, IS_DENO, messagesOf } from "../http/runtime.ts";
 import { loadClient } from "./client_library.ts";
 import type { ClientOpener } from "./connection.ts";
 import {
@@ -108,17 +108,36 @@ const OUTPUT_MS = 1_000;
 interface StartedProgram {
   readonly _readBuffer: object;
   processReadBuffer(): void;
-  readonly _process?: {
-    readonly stdin: { write(line: string, onWritten: () => void): void };
-    readonly stdout: {
-      on(event: "data", heard: () => void): void;
-      pause(): void;
-      resume(): void;
-      destroy(): void;
-    };
-    once(event: "exit", heard: (code: number | null, signal: string | null) => void): void;
-    once(event: "close", heard: () => void): void;
+  readonly _process?: Program;
+}
+
+interface Program {
+  readonly stdin: { write(line: string, onWritten: () => void): void };
+  readonly stdout: {
+    on(event: "data", heard: () => void): void;
+    pause(): void;
+    resume(): void;
+    destroy(): void;
   };
+  readonly pid: number;
+  readonly exitCode: number | null;
+  readonly signalCode: string | null;
+  kill(signal: string): boolean;
+  once(event: "exit", heard: (code: number | null, signal: string | null) => void): void;
+  once(event: "close" | "error", heard: () => void): void;
+}
+
+interface RunningProgram {
+  readonly opener: ClientOpener;
+  readonly program: Program;
+  readonly ended: Promise<void>;
+}
+
+const running = new Set<RunningProgram>();
+
+/** Ends the programs that would outlive this process. */
+function killAll(): void {
+  for (const { program } of running) program.kill("SIGKILL");
 }
 
 function commandOpener(source: McpCommand, limits: ClientLimits): ClientOpener {
@@ -129,15 +148,31 @@ function commandOpener(source: McpCommand, limits: ClientLimits): ClientOpener {
     secrets: secretsOf([...args, ...Object.values(env)]),
   };
   let ended: ProgramEnd | undefined;
-  return {
+  const opener: ClientOpener = {
     transport: "stdio",
     isOwn: true,
     describe: (error) => serverError(name, error, ended),
+    async close() {
+      const own = [...running].filter((one) => one.opener === opener);
+      await Promise.all(own.map(({ ended }) => ended));
+    },
     open: (signal) =>
       openWith(signal, limits, async (unasked) => {
         const { deserializeMessage, serializeMessage } = await loadClient();
         const { getDefaultEnvironment, StdioClientTransport } = await loadStdio();
-        const transport = new StdioClientTransport({
+        class ProgramTransport extends StdioClientTransport {
+          override async start(): Promise<void> {
+            signal.throwIfAborted();
+            const starting = super.start();
+            const { _process: program } = this as unknown as StartedProgram;
+            if (program !== undefined) keepRunning(opener, program);
+            await starting;
+          }
+        }
+        // The SDK tries the revision on a copy, which it makes only of a class with this method.
+        const _dispose: unknown = Reflect.get(StdioClientTransport.prototype, "_dispose");
+        Object.assign(ProgramTransport.prototype, { _dispose });
+        const transport = new ProgramTransport({
           command,
           args: [...args],
           env: { ...getDefaultEnvironment(), ...env },
@@ -164,7 +199,6 @@ function commandOpener(source: McpCommand, limits: ClientLimits): ClientOpener {
         const start = transport.start.bind(transport);
         transport.start = async () => {
           await start();
-          // Not a subclass, because only for its own class the SDK tries the revision on a copy.
           const { _process: program } = started;
           program?.once("exit", (code, signalName) => {
             ended = { code, signal: signalName };
@@ -187,6 +221,24 @@ function commandOpener(source: McpCommand, limits: ClientLimits): ClientOpener {
         return transport;
       }),
   };
+  return opener;
+}
+
+function keepRunning(opener: ClientOpener, program: Program): void {
+  const ended = new Promise<void>((resolve) => {
+    program.once("exit", () => resolve());
+    program.once("error", resolve);
+  });
+  // Deno's own method sends only the first signal.
+  if (IS_DENO) {
+    program.kill = (signal) =>
+      program.exitCode === null && program.signalCode === null &&
+      globalThis.process.kill(program.pid, signal);
+  }
+  const one = { opener, program, ended };
+  running.add(one);
+  void ended.then(() => running.delete(one));
+  globalThis.process.off("exit", killAll).on("exit", killAll);
 }
 
 async function openWith(

@@ -106,6 +106,16 @@ describe("importMcpServer() with a program that is hostile", () => {
     }
   });
 
+  it("ends a program that ignores SIGTERM before close() resolves, although it never connected", async () => {
+    const script = `trap '' TERM; echo "pid $$" >> '${log}'; exec sleep 300`;
+    const source = { command: "sh", args: ["-c", script] };
+    const { server } = await imported(source, { background: true });
+    await until(() => logged().length > 1);
+    await server.close();
+    const pids = logged().slice(0, -1).map((line) => Number(line.slice(4)));
+    assertEquals(pids.filter(isRunning), []);
+  });
+
   for (
     const [what, why] of [
       ["exit", "the program ended with exit code 3"],
