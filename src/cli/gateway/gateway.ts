@@ -47,6 +47,9 @@ export interface GatewayHost {
 /** The fields of a file that apply at the start only. */
 const FIXED = ["host", "port", "store", "journal"] as const;
 
+/** The method of a stream of changes since revision 2026-07-28 of MCP. */
+const LISTEN = "subscriptions/listen";
+
 /** The name of the service for tenants that do not exist, which looks like that of another tenant. */
 const NOBODY = "";
 
@@ -80,7 +83,7 @@ export class Gateway implements AsyncDisposable {
   #sources: ReadonlyMap<string, Source> = new Map();
   /** The sources of the file, and the sources that are being opened for a next file, or closed. */
   readonly #unclosed = new Set<Source>();
-  /** Ends the streams of changes of replaced services, so that clients open them again. */
+  /** Ends the streams of changes of replaced services. */
   #following = new AbortController();
 
   constructor(host: GatewayHost) {
@@ -164,21 +167,54 @@ export class Gateway implements AsyncDisposable {
     this.#replace(file, services, next);
   }
 
-  /** Answers a request with the current service of its tenant. */
-  async fetch(request: Request, env: unknown): Promise<Response> {
-    const { signal } = this.#following;
+  /**
+   * Answers a request with the current service of its tenant. A new file ends `GET /events`, which
+   * browsers open again. Other clients would not, so their streams of changes continue.
+   */
+  async fetch(request: Request, env?: unknown): Promise<Response> {
+    const { pathname } = new URL(request.url);
+    const isMcp = pathname.endsWith("/mcp") &&
+      (request.method === "GET" || request.headers.get("mcp-method") === LISTEN);
+    if (!isMcp && !pathname.endsWith("/events")) return await this.#answer(request, env);
+    const copy = request.clone();
+    const response = await this.#answer(request, env);
+    if (response.body === null || !isEventStream(response)) return response;
+    const text = request.method === "GET" ? null : await copy.text();
+    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+    const next = async (): Promise<ReadableStream<Uint8Array> | null> => {
+      // The gateway ends.
+      if (!isMcp || this.#following.signal.aborted) return null;
+      const again = await this.#answer(new Request(copy, { body: text }), env);
+      if (!isEventStream(again)) return null;
+      const writer = writable.getWriter();
+      await writer.write(listChanged(text));
+      writer.releaseLock();
+      return again.body;
+    };
+    void this.#follow(response.body, writable, next).catch(noop);
+    return new Response(readable, response);
+  }
+
+  async #answer(request: Request, env: unknown): Promise<Response> {
     const [, tenant] = /^\w+:\/\/[^/]+\/t\/([^/?#]+)/.exec(request.url) ?? [];
     const mounted = tenant === undefined || this.tenants.length === 0
       ? undefined
       : this.#services.get(tenant) ?? this.#services.get(NOBODY);
-    const app = mounted?.mounted ?? this.service.app;
-    const response = await app.fetch(request, env as object);
-    const isStream = request.method === "GET" ||
-      request.headers.get("mcp-method") === "subscriptions/listen";
-    const { body, headers } = response;
-    if (!isStream || body === null) return response;
-    if (headers.get("content-type")?.startsWith("text/event-stream") !== true) return response;
-    return new Response(endedBy(signal, body), response);
+    return await (mounted?.mounted ?? this.service.app).fetch(request, env as object);
+  }
+
+  /** Passes on the events of a stream and, after each new file, those of the next stream. */
+  async #follow(
+    first: ReadableStream<Uint8Array>,
+    writable: WritableStream<Uint8Array>,
+    next: () => Promise<ReadableStream<Uint8Array> | null>,
+  ): Promise<void> {
+    for (let body: ReadableStream<Uint8Array> | null = first; body !== null;) {
+      const { signal } = this.#following;
+      await body.pipeTo(writable, { signal, preventAbort: true, preventClose: true }).catch(noop);
+      body = signal.aborted ? await next() : null;
+    }
+    await writable.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -430,13 +466,21 @@ export function checkRules(
   }
 }
 
-/** Returns a stream that ends when the signal aborts. */
-function endedBy(
-  signal: AbortSignal,
-  body: ReadableStream<Uint8Array>,
-): ReadableStream<Uint8Array> {
-  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
-  // Without `preventAbort`, Bun would log the end as an error.
-  body.pipeTo(writable, { signal, preventAbort: true }).catch(() => writable.close()).catch(noop);
-  return readable;
+function isEventStream({ headers }: Response): boolean {
+  return headers.get("content-type")?.startsWith("text/event-stream") === true;
+}
+
+/**
+ * Writes the notification that the tools have changed.
+ *
+ * @param listen The request of the stream; `null` for a stream of an earlier revision of MCP.
+ */
+function listChanged(listen: string | null): Uint8Array {
+  const meta = listen !== null &&
+    { "io.modelcontextprotocol/subscriptionId": JSON.parse(listen).id };
+  const message = {
+    ...{ jsonrpc: "2.0", method: "notifications/tools/list_changed" },
+    ...(meta && { params: { _meta: meta } }),
+  };
+  return new TextEncoder().encode(`event: message\ndata: ${JSON.stringify(message)}\n\n`);
 }

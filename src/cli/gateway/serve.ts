@@ -79,8 +79,7 @@ export async function serveFile(
   };
   using _followed = follow(path, flags.watch, reload);
   if (flags.stdio === true) {
-    const fetch = (request: Request): Promise<Response> => gateway.service.mcp.fetch(request);
-    return await serveStdio({ fetch }, () => gateway.toolset(), io);
+    return await serveStdio(gateway, () => gateway.toolset(), io);
   }
   const server = await listen((request, env) => gateway.fetch(request, env), settings);
   const url = urlOf(settings.host, server.port);

@@ -274,6 +274,54 @@ createInterface({ input: process.stdin }).on("line", (line) => {
     assertEquals(again.status, 401);
   });
 
+  it("notifies MCP clients of each changed file, until their caller is removed", async () => {
+    const token = "first-first-first";
+    const settings = (limit: number, own: string) => ({
+      ...{ sources: {}, limits: { requestsPerMinute: limit } },
+      callers: { tokens: { ann: { token: own } } },
+    });
+    await using served = await gateway("notified.json", settings(100, token));
+    const version = "io.modelcontextprotocol/protocolVersion";
+    const capabilities = "io.modelcontextprotocol/clientCapabilities";
+    const client = { "io.modelcontextprotocol/clientInfo": { name: "test", version: "1" } };
+    const params = {
+      notifications: { toolsListChanged: true },
+      _meta: { [version]: "2026-07-28", [capabilities]: {}, ...client },
+    };
+    const open = async (method: string, headers: object, body: object = {}) => {
+      const accept = "application/json, text/event-stream";
+      const { body: stream } = await fetch(`${served.url}/mcp`, {
+        ...{ method, ...body },
+        headers: { ...bearer(token), accept, "content-type": "application/json", ...headers },
+      });
+      return stream!.pipeThrough(new TextDecoderStream())[Symbol.asyncIterator]();
+    };
+    const streams = [
+      await open("GET", { "mcp-protocol-version": "2025-11-25" }),
+      await open(
+        "POST",
+        { "mcp-protocol-version": "2026-07-28", "mcp-method": "subscriptions/listen" },
+        {
+          body: JSON.stringify({ jsonrpc: "2.0", id: "s", method: "subscriptions/listen", params }),
+        },
+      ),
+    ];
+    for (const limit of [99, 98]) {
+      await files.write("notified.json", JSON.stringify(settings(limit, token)));
+      for (const [index, stream] of streams.entries()) {
+        let text = "";
+        while (!/list_changed".*\n\n/.test(text)) {
+          const { value, done } = await stream.next();
+          assertEquals(done, false);
+          text += value;
+        }
+        assertEquals(text.includes('subscriptionId":"s"'), index === 1);
+      }
+    }
+    await files.write("notified.json", JSON.stringify(settings(97, "other-other-other")));
+    for (const stream of streams) while ((await stream.next()).done !== true);
+  });
+
   it("reports settings of tools that a source does not have", async () => {
     await files.write(
       "list.json",
