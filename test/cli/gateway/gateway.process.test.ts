@@ -290,11 +290,12 @@ createInterface({ input: process.stdin }).on("line", (line) => {
     };
     const open = async (method: string, headers: object, body: object = {}) => {
       const accept = "application/json, text/event-stream";
-      const { body: stream } = await fetch(`${served.url}/mcp`, {
+      const response = await fetch(`${served.url}/mcp`, {
         ...{ method, ...body },
         headers: { ...bearer(token), accept, "content-type": "application/json", ...headers },
       });
-      return stream!.pipeThrough(new TextDecoderStream())[Symbol.asyncIterator]();
+      const stream = response.body as ReadableStream<Uint8Array>;
+      return stream.pipeThrough(new TextDecoderStream())[Symbol.asyncIterator]();
     };
     const streams = [
       await open("GET", { "mcp-protocol-version": "2025-11-25" }),
