@@ -294,7 +294,7 @@ createInterface({ input: process.stdin }).on("line", (line) => {
         ...{ method, ...body },
         headers: { ...bearer(token), accept, "content-type": "application/json", ...headers },
       });
-      const stream = response.body as ReadableStream<Uint8Array>;
+      const stream = response.body as ReadableStream<BufferSource>;
       return stream.pipeThrough(new TextDecoderStream())[Symbol.asyncIterator]();
     };
     const streams = [
