@@ -95,6 +95,8 @@ const MAX_MISTAKES = 3;
 
 /** The position of an error in a module, as runtimes report it. */
 interface LoadError {
+  /** Node: the kind of the error. */
+  readonly code?: unknown;
   /** Bun: the errors of a module with several mistakes. */
   readonly errors?: readonly unknown[];
   /** Bun: the position of a single mistake. */
@@ -106,7 +108,10 @@ interface LoadError {
 /** Returns why a module cannot be loaded, with the file and the line if the runtime reports them. */
 function whyNotLoaded(error: unknown): string {
   if (typeof error !== "object" || error === null) return String(error);
-  const { errors, position, stack } = error as LoadError;
+  const { code, errors, position, stack } = error as LoadError;
+  if (code === "ERR_UNKNOWN_FILE_EXTENSION") {
+    return "this Node does not read TypeScript; use Node 22.18 or later, Bun or Deno, or compile it";
+  }
   if (Array.isArray(errors) && errors.length > 0) {
     const more = errors.length > MAX_MISTAKES ? `; and ${errors.length - MAX_MISTAKES} more` : "";
     return errors.slice(0, MAX_MISTAKES).map(whyNotLoaded).join("; ") + more;

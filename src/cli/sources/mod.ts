@@ -314,15 +314,7 @@ async function loadModule({ namespace, place }: SourceName, state: Loading): Pro
   if (namespace !== undefined) {
     throw usageError(`Cannot give the module "${place}" a namespace: its tools have their own`);
   }
-  const exports = await importToolsModule(place).catch((error: Error) => {
-    const { code } = (error.cause ?? {}) as { readonly code?: unknown };
-    if (code !== "ERR_UNKNOWN_FILE_EXTENSION") throw error;
-    const what = "this Node does not read TypeScript";
-    throw usageError(
-      `Cannot load "${place}": ${what}; use Node 22.18 or later, Bun or Deno, or compile it`,
-      { cause: error },
-    );
-  });
+  const exports = await importToolsModule(place);
   if (!URL.canParse(place)) state.files.push(resolve(place));
   readSettings(place, exports, state);
   const registry = registryIn(exports);
