@@ -9,10 +9,9 @@ import {
   noop,
   readFields,
 } from "../../tool/mod.ts";
-import { digestOf } from "../../execute/durable/mod.ts";
+import { digestOf, tenantOf } from "../../execute/durable/mod.ts";
 import { type Authorize, checkAnswered, withTenant } from "../http/identity.ts";
 import { type AuthorizationState, type OAuthCredentials, OAuthSource } from "./oauth.ts";
-import { tenantOf } from "./source.ts";
 
 /** Options for {@linkcode oauthCallback}: `authorize` or `confirm`. */
 export interface OAuthCallbackOptions {

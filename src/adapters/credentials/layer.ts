@@ -1,5 +1,6 @@
 /** The layer that gets the credentials of a call, and requests permission for missing ones. */
 
+import { tenantOf } from "../../execute/durable/mod.ts";
 import { type Call, CallFailure, type Layer } from "../../execute/mod.ts";
 import { redactWith } from "../../execute/layers/mod.ts";
 import * as check from "../../tool/mod.ts";
@@ -10,7 +11,6 @@ import {
   type CredentialSource,
   type GivenCredential,
   type NeededAuthorization,
-  tenantOf,
 } from "./source.ts";
 
 /** The number of URLs that a person gets in one call. */

@@ -1,6 +1,6 @@
 /** The port for sources of credentials, and the source for credentials that the host has. */
 
-import { checkFunction, fail, isObject, isText, isWord, type Services } from "../../tool/mod.ts";
+import { checkFunction, fail, isText, isWord, type Services } from "../../tool/mod.ts";
 
 /** The caller and the tool that need a credential. */
 export interface CredentialRequest {
@@ -111,13 +111,4 @@ export function checkAnswer(action: string, answer: CredentialAnswer): Credentia
   return answer === undefined || fitsHeader(token) !== isWord(url)
     ? answer
     : fail(action, "its source must return a token, a URL or undefined");
-}
-
-/** Returns the tenant in a host's context as a text, so that 7 and "7" are one tenant. */
-export function tenantOf(context: unknown): string | undefined {
-  const tenant: unknown = isObject(context) ? context["tenant"] ?? undefined : undefined;
-  if (tenant === undefined || isWord(tenant)) return tenant;
-  return Number.isSafeInteger(tenant)
-    ? String(tenant)
-    : fail("read the tenant", '"tenant" of the context must be a text or a whole number');
 }

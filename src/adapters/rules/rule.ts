@@ -1,5 +1,6 @@
 /** A rule, its verdict, and the call that it decides on. */
 
+import { tenantOf } from "../../execute/durable/mod.ts";
 import { type Call, CallView } from "../../execute/mod.ts";
 import type { SchemaEngine } from "../../schema/mod.ts";
 import type { Explainer, Toolset } from "../../select/mod.ts";
@@ -100,7 +101,7 @@ export class CallFacts extends CallView {
     super(call);
     this.tool = own.tool;
     this.toolLabels = own.labels;
-    this.tenant = tenantOf(call);
+    this.tenant = tenantOf(call.options.context);
     this.given = call.arguments;
     this.engine = call.host.engine;
     this.count = count;
@@ -138,16 +139,4 @@ export class CallFacts extends CallView {
   get #session(): Marks {
     return this.#marks ?? fail("read the session", "the rule does not set usesSession");
   }
-}
-
-/** Returns the tenant of a call as a text, so that 7 and "7" are one tenant. */
-export function tenantOf({ options: { context } }: Call): string | undefined {
-  const tenant: unknown = check.isObject(context) ? context["tenant"] ?? undefined : undefined;
-  if (tenant === undefined || check.isWord(tenant)) return tenant;
-  // Above the safe integers, different numbers in a text or a database are one number here.
-  if (Number.isSafeInteger(tenant)) return String(tenant);
-  return fail(
-    "read the tenant",
-    'the member "tenant" of the context must be a text or a whole number',
-  );
 }

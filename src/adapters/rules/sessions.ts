@@ -3,7 +3,7 @@
 import * as durable from "../../execute/durable/mod.ts";
 import { type Call, inTime } from "../../execute/mod.ts";
 import { once } from "../../tool/mod.ts";
-import { type Marks, type Scope, tenantOf } from "./rule.ts";
+import type { Marks, Scope } from "./rule.ts";
 
 const LONGEST_DAY_MS = 25 * 3_600_000;
 
@@ -77,7 +77,10 @@ export class SessionStore {
 
 /** Calls without a session are one session of their principal. */
 async function keyOf(call: Call, kind: string, scope: readonly unknown[]): Promise<string> {
-  const owner = JSON.stringify([call.options.principal ?? null, tenantOf(call) ?? null]);
+  const owner = JSON.stringify([
+    call.options.principal ?? null,
+    durable.tenantOf(call.options.context) ?? null,
+  ]);
   const digest = await durable.digestOf(JSON.stringify(scope));
   return `${kind}.${await durable.ownerDigest(owner)}.${digest}`;
 }

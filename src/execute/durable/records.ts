@@ -4,6 +4,9 @@ import {
   canonicalJson,
   type Clock,
   describeTool,
+  fail,
+  isObject,
+  isWord,
   once,
   type Tool,
   toolsBehind,
@@ -294,4 +297,15 @@ export async function contextDigest(context: unknown): Promise<string | undefine
 function membersOf(context: unknown): Readonly<Record<string, unknown>> {
   const members = Object.entries(Object(context)).map(([name, value]) => [name, frozenCopy(value)]);
   return Object.fromEntries(members.filter(([, value]) => value !== undefined));
+}
+
+/** Returns the tenant in a host's context as a text, so that 7 and "7" are one tenant. */
+export function tenantOf(context: unknown): string | undefined {
+  const tenant: unknown = isObject(context) ? context["tenant"] ?? undefined : undefined;
+  if (tenant === undefined || isWord(tenant)) return tenant;
+  // Above the safe integers, different numbers in a text or a database are one number here.
+  return Number.isSafeInteger(tenant) ? String(tenant) : fail(
+    "read the tenant",
+    'the member "tenant" of the context must be a text or a whole number',
+  );
 }

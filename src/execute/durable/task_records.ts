@@ -60,6 +60,7 @@ export interface TaskRecord extends Omit<TaskState, "pollMs">, RunRecord {
   readonly messageId?: string | undefined;
   readonly idempotencyKey?: string | undefined;
   readonly context?: string | undefined;
+  readonly tenant?: unknown;
   readonly idempotent: boolean;
   /** False if another process cannot run the call. */
   readonly isRepeatable?: boolean;
@@ -161,6 +162,7 @@ export class TaskRecords extends LeasedRecords<TaskRecord> {
       ...{ createdAt: now, updatedAt: now, ttlMs: this.ttlMs, principal },
       ...{ arguments: call.arguments, sessionId, messageId, idempotencyKey },
       context: await contextDigest(context.context),
+      tenant: Object(context.context).tenant,
       ...{ idempotent: tool.idempotent && isRepeatable, ...(!isRepeatable && { isRepeatable }) },
       ...run,
     };

@@ -54,9 +54,9 @@ export interface CallTasksOptions {
    */
   readonly maxRunning?: number;
   /**
-   * Returns the context of a call that `recover` resumes, because contexts are not stored. Called
-   * only if the tool declares a context. If it returns no context within `leaseMs`, the call fails
-   * with `unavailable`.
+   * Returns the context of a call that `recover` resumes, because only the member `tenant` of a
+   * context is stored. Called only if the tool declares a context. If it returns no context within
+   * `leaseMs`, or one of another tenant, the call fails with `unavailable`.
    */
   callContext?(call: RecoveredCall): unknown;
   /** Receives errors of the store during a task, and errors of `callContext`. */
@@ -69,6 +69,8 @@ export interface RecoveredCall extends Pick<DispatchContext, "sessionId" | "mess
   /** The tool's id. */
   readonly tool: string;
   readonly principal: string | undefined;
+  /** The member `tenant` of the context with which the call began. */
+  readonly tenant?: unknown;
 }
 
 /** The additions of a queue to the tasks of a process. */
@@ -103,7 +105,7 @@ export class TaskRuns {
   readonly clock: Clock;
   readonly pollMs: number;
   readonly log: HookLog;
-  readonly callContext: CallTasksOptions["callContext"];
+  readonly callContext: NonNullable<CallTasksOptions["callContext"]>;
   readonly #policy: TaskPolicy | undefined;
   /** The number of running tasks of each principal. */
   readonly #running: Quotas<string>;
@@ -121,7 +123,7 @@ export class TaskRuns {
     this.records = new TaskRecords(options.store, this.clock, times);
     this.pollMs = pollMs;
     this.log = (error) => callHook(() => options.onError?.(error), noop);
-    this.callContext = read.callContext;
+    this.callContext = read.callContext ?? noop;
     this.#policy = policy;
     this.#running = new Quotas(Infinity, read.maxRunning ?? 64);
     this.engine = new TaskEngine({

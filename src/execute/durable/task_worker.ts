@@ -6,7 +6,7 @@ import type { DueEntry } from "./call_store.ts";
 import type { Lease } from "./records.ts";
 import { beginRun } from "./task_engine.ts";
 import type { TaskRecord } from "./task_records.ts";
-import type { TaskRuns } from "./task_runs.ts";
+import type { RecoveredCall, TaskRuns } from "./task_runs.ts";
 
 /** The slot of a running task in a process. */
 interface Taken {
@@ -99,31 +99,36 @@ export class TaskWorker {
 
   /** Runs a stored call from its beginning. */
   #runAgain(dispatcher: ToolDispatcher, lease: Lease<TaskRecord>, ended: () => void): void {
-    const { tool: name, arguments: args, callId, attempts, ...ids } = lease.record;
-    const { sessionId, messageId, principal } = ids;
+    const { tool, arguments: args, callId, attempts, tenant, ...ids } = lease.record;
+    const { sessionId, messageId } = ids;
     // Later runs have no key, because the run of a process that has died may still hold the key.
     const idempotencyKey = attempts === 1 ? ids.idempotencyKey : undefined;
-    const context = {
-      ...{ principal: principal ?? undefined, sessionId, messageId },
-      ...(idempotencyKey !== undefined && { idempotencyKey }),
-    };
-    const run = beginRun(context, async (own) => {
-      const context = await this.#contextOf(dispatcher, lease.record);
-      const call = { name, arguments: args, callId };
-      return await dispatcher.dispatch(call, { ...own, ...(context !== undefined && { context }) });
+    const caller = { principal: ids.principal ?? undefined, sessionId, messageId };
+    const run = beginRun({ ...caller, idempotencyKey }, async (own) => {
+      const context = await this.#contextOf(dispatcher, { tool, tenant, ...caller });
+      return await dispatcher.dispatch({ name: tool, arguments: args, callId }, {
+        ...own,
+        context,
+      });
     });
     this.#host.keep(lease, run, undefined, ended);
   }
 
-  /** Returns the context of a resumed call from the host, if its tool declares one. */
-  async #contextOf({ toolset }: ToolDispatcher, record: TaskRecord): Promise<unknown> {
-    const { tool, principal, sessionId, messageId } = record;
-    if (toolset.resolve(tool)?.context === undefined) return undefined;
+  /** Returns the context of a resumed call: from the host if its tool declares one, or its tenant. */
+  async #contextOf({ toolset }: ToolDispatcher, call: RecoveredCall): Promise<unknown> {
+    const { tenant } = call;
     const { callContext, clock, records: { leaseMs }, log } = this.#host;
+    if (toolset.resolve(call.tool)?.context === undefined) {
+      // Rules and credentials need the tenant.
+      return tenant === undefined ? undefined : { tenant };
+    }
     try {
-      const call = { tool, principal: principal ?? undefined, sessionId, messageId };
-      const context = await within(clock, leaseMs, Promise.resolve(callContext?.(call)));
-      return context === TIME_OVER ? fail("take up a task", "callContext took too long") : context;
+      const context = await within(clock, leaseMs, Promise.resolve(callContext(call)));
+      const { tenant: own } = Object(context);
+      const isOther = context === TIME_OVER || (context && own !== (tenant ?? own));
+      return isOther
+        ? fail("take up a task", "callContext is late, or of another tenant")
+        : context;
     } catch (error) {
       log(error);
       return undefined;

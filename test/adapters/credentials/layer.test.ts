@@ -17,6 +17,7 @@ import {
   type CredentialSource,
   fromContext,
 } from "@plue/tools/credentials";
+import { taskQueue } from "@plue/tools/queue";
 import { deny, rules } from "@plue/tools/rules";
 import { assert, assertEquals, assertFalse, assertStringIncludes, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
@@ -59,6 +60,37 @@ describe("credentials()", () => {
       (_, { credential }) => credential("hub").token.split("").join("."),
     );
     assertEquals(contentOf(other), "h.u.b.-.o.f.-.a.n.n");
+  });
+
+  it("gives a task of a queue the credential of the tenant that has enqueued it", async () => {
+    const got: unknown[] = [];
+    const source: CredentialSource = {
+      get: (_, { tenant, context }) => (got.push([tenant, context]), { token: TOKEN }),
+    };
+    const { dispatcher } = await call(source, () => "done", {
+      rules: rules([{
+        name: "not-b",
+        decide: ({ tenant }) => tenant === "b" ? deny("no") : "allow",
+      }]),
+    });
+    for (
+      const [tenant, end, found] of [
+        ["a", "done", [["a", { tenant: "a" }]]],
+        [7, "done", [["7", { tenant: 7 }]]],
+        ["b", "denied", []],
+        [undefined, "done", [[undefined, undefined]]],
+      ]
+    ) {
+      got.length = 0;
+      const queue = taskQueue({ store: memoryCallStore() });
+      const context = { tenant, of: "ann" };
+      const task = await queue.enqueue(dispatcher, { name: "t" }, { principal: "ann", context });
+      assert("id" in task);
+      await queue.recover(dispatcher);
+      await queue.idle();
+      const { result } = await queue.get(task.id, { principal: "ann" }) ?? {};
+      assertEquals([result && contentOf(result), got], [end, found]);
+    }
   });
 
   it("removes a token from names of members, from URLs, and from JSON in a text", async () => {

@@ -607,12 +607,13 @@ describe("a task", () => {
     for (
       const [callContext, ends, reports] of [
         [
-          ({ principal }) => ({ tenant: `of ${principal}` }),
-          ["completed", { tenant: "of ann" }],
+          ({ principal, tenant }) => ({ tenant, of: principal }),
+          ["completed", { tenant: "acme", of: "ann" }],
           0,
         ],
-        [() => Promise.resolve({ tenant: "late" }), ["completed", { tenant: "late" }], 0],
-        [() => ({ tenant: 1 }), failed, 0],
+        [() => Promise.resolve({ tenant: "acme" }), ["completed", { tenant: "acme" }], 0],
+        [() => ({ tenant: "globex" }), failed, 1],
+        [() => ({ of: "ann" }), failed, 1],
         [() => undefined, failed, 0],
         [undefined, failed, 0],
         [() => Promise.reject(new Error("no")), failed, 1],
