@@ -1,6 +1,9 @@
 /** The store of `--store`: its URL, `plue store init`, and the rows of `plue doctor` for it. */
 
 import { existsSync } from "node:fs";
+import { createRequire } from "node:module";
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
 import { type CallStore, newId } from "../execute/durable/mod.ts";
 import { describeThrown, noop, systemClock } from "../tool/mod.ts";
 import {
@@ -106,19 +109,24 @@ async function opened(
   }
 }
 
+/** Loads a package from beside the command, or from the current folder, as with `npx`. */
+async function driverOf<T>(action: string, name: string, load: () => Promise<T>): Promise<T> {
+  const here = createRequire(resolve("package.json"));
+  return await load()
+    .catch(() => import(pathToFileURL(here.resolve(name)).href))
+    .catch((cause) => {
+      const advice = `the package "${name}" is not installed; run "npm install ${name}" here`;
+      throw usageError(`Cannot ${action}: ${advice}`, { cause });
+    });
+}
+
 async function poolOf(action: string, connectionString: string) {
-  const { default: pg } = await import("pg").catch((cause) => {
-    const advice = 'the package "pg" is not installed; run "npm install pg"';
-    throw usageError(`Cannot ${action}: ${advice}`, { cause });
-  });
+  const { default: pg } = await driverOf(action, "pg", () => import("pg"));
   return new pg.Pool({ connectionString, connectionTimeoutMillis: CONNECT_MS });
 }
 
 async function clientOf(action: string, url: string) {
-  const { createClient } = await import("redis").catch((cause) => {
-    const advice = 'the package "redis" is not installed; run "npm install redis"';
-    throw usageError(`Cannot ${action}: ${advice}`, { cause });
-  });
+  const { createClient } = await driverOf(action, "redis", () => import("redis"));
   let hasConnected = false;
   const reconnectStrategy = (tries: number, cause: Error): number | Error =>
     hasConnected ? Math.min(20 * tries, 500) : cause;
