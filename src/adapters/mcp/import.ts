@@ -271,8 +271,12 @@ class McpImport implements ImportedMcpServer {
     this.#cancelFollow?.();
     this.#sync.clear();
     this.#callers?.close();
-    await this.#inTurn(async () => await this.#options.skills?.import(this.#options.namespace));
-    await this.#connection.close();
+    const { skills, namespace } = this.#options;
+    // Together, because a read may wait for the connection.
+    await Promise.all([
+      this.#connection.close(),
+      this.#inTurn(async () => await skills?.import(namespace)),
+    ]);
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -310,6 +310,20 @@ describe("an imported server with a failed response", () => {
   }
 });
 
+it("close() of an import ends a read of the list that the server does not answer", async () => {
+  const { promise: reached, resolve } = Promise.withResolvers<void>();
+  const server = await importFrom(
+    fetchRaw((_message, init) => {
+      resolve();
+      return silence(init);
+    }),
+    { background: true },
+  );
+  await reached;
+  await server.close();
+  // The client's own limit for the response is a minute.
+}, 30_000);
+
 describe("importMcpServer() that is aborted", () => {
   const STAGES = ["server/discover", "initialize", "tools/list", "the second page"] as const;
   for (const stage of STAGES) {
