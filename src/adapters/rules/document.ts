@@ -3,7 +3,15 @@
 import * as schemas from "../../schema/mod.ts";
 import * as check from "../../tool/mod.ts";
 import { fail, isObject, isText, type JsonSchema, pointerStep } from "../../tool/mod.ts";
-import { ask, type CallFacts, deny, type Rule, type Verdict } from "./rule.ts";
+import {
+  ask,
+  type CallFacts,
+  deny,
+  describeEarlier,
+  type Rule,
+  type RuleCall,
+  type Verdict,
+} from "./rule.ts";
 import { localTime } from "./sessions.ts";
 import { toolMatcher, type ToolPattern } from "./tools.ts";
 
@@ -27,6 +35,8 @@ export interface RuleDocument {
   readonly perDay?: number | undefined;
   /** The time of day at which calls are allowed, without the end: `["08:00", "18:00"]`. */
   readonly between?: readonly [from: string, to: string] | undefined;
+  /** True to allow no call that can send data out of a session with private and untrusted data. */
+  readonly noTrifecta?: true | undefined;
   /** The time zone of `between` and `perDay`, such as `Europe/Rome`. @default {"UTC"} */
   readonly timeZone?: string | undefined;
 }
@@ -48,6 +58,7 @@ const CHECKS = {
     (value): value is readonly [string, string] =>
       check.isListOf(value, isTime) && value.length === 2 && value[0] !== value[1],
   ),
+  noTrifecta: check.oneOf([true] as const),
   timeZone: check.createCheck(
     'a time zone such as "Europe/Rome"',
     (value): value is string =>
@@ -80,7 +91,7 @@ export type Condition = (call: CallFacts) => string | undefined | Promise<string
 export function ruleOf(document: RuleDocument, others: readonly Condition[], at = ""): Rule {
   const place = (field: string): string => `"${at}${pointerStep(field)}"`;
   const fields = check.readFields(ACTION, document, CHECKS, place);
-  const { name = "", when = {}, between, perSession, perDay, timeZone } = fields;
+  const { name = "", when = {}, between, noTrifecta, perSession, perDay, timeZone } = fields;
   if (timeZone !== undefined && (between ?? perDay) === undefined) {
     fail(ACTION, `${place("timeZone")} has no effect without "between" or "perDay"`);
   }
@@ -90,6 +101,7 @@ export function ruleOf(document: RuleDocument, others: readonly Condition[], at 
     conditions.push(schemaCondition(argument, schema as JsonSchema, pointer));
   }
   if (between !== undefined) conditions.push(timeCondition(between, timeZone));
+  if (noTrifecta === true) conditions.push(theft);
   // A call counts only if it meets the other conditions.
   for (const [per, most] of [["session", perSession], ["day", perDay]] as const) {
     if (most === undefined) continue;
@@ -117,7 +129,19 @@ export function ruleOf(document: RuleDocument, others: readonly Condition[], at 
     name,
     appliesTo: toolMatcher(ACTION, fields.tool, place("tool")),
     decide: (call) => decideFrom(call as CallFacts, 0),
+    usesSession: noTrifecta === true,
   };
+}
+
+function theft({ labels, toolLabels, tool, callId }: RuleCall): string | undefined {
+  const { reads = [], sends } = toolLabels;
+  // A tool may read private data and send it in one call.
+  const own = reads.includes("private") ? { tool: tool.id, callId } : undefined;
+  const secret = labels.get("private") ?? own;
+  const untrusted = labels.get("untrusted");
+  if (sends !== true || untrusted === undefined || secret === undefined) return undefined;
+  return "It can send data out of a session that has read private data by " +
+    `${describeEarlier(secret)}, and untrusted data by ${describeEarlier(untrusted)}`;
 }
 
 function timeCondition([from, to]: readonly [string, string], timeZone = "UTC"): Condition {

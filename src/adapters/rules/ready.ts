@@ -2,7 +2,7 @@
 
 import { describe, fail, isText } from "../../tool/mod.ts";
 import { argumentCondition, type RuleDocument, ruleOf } from "./document.ts";
-import { describeEarlier, type Rule, type RuleCall } from "./rule.ts";
+import { describeEarlier, type Rule } from "./rule.ts";
 import { toolMatcher, type ToolPattern } from "./tools.ts";
 
 /** Options for a rule on an argument. */
@@ -95,18 +95,5 @@ function plainPath(path: unknown): string | undefined {
  * `labels` of the tools and of {@linkcode rules}.
  */
 export function noTrifecta(options: Partial<RuleDocument> = {}): Rule {
-  const document = { name: "noTrifecta", tool: "*", else: "ask", ...options } as const;
-  return { ...ruleOf(document, [theft]), usesSession: true };
-}
-
-function theft({ labels, toolLabels, tool, callId }: RuleCall): string | undefined {
-  const { reads = [], sends } = toolLabels;
-  // A tool may read private data and send it in one call.
-  const own = reads.includes("private") ? { tool: tool.id, callId } : undefined;
-  const secret = labels.get("private") ?? own;
-  const untrusted = labels.get("untrusted");
-  if (sends !== true || untrusted === undefined || secret === undefined) return undefined;
-  const [file, page] = [secret, untrusted].map(describeEarlier);
-  return `It can send data out of a session that has read private data by ${file}, ` +
-    `and untrusted data by ${page}`;
+  return ruleOf({ name: "noTrifecta", tool: "*", else: "ask", ...options, noTrifecta: true }, []);
 }

@@ -161,9 +161,19 @@ function reject(json: SettingsDocument, pointer: string, why: string): never {
 
 function rejectSameNames(json: SettingsDocument, sources: readonly NamedSource[]): void {
   const names = new Set<string>();
-  for (const { name, pointer } of sources) {
+  const labelled = new Set<string>();
+  for (const { name, pointer, settings: { labels, namespace = name } } of sources) {
     if (names.has(name)) reject(json, pointer, "another source has this name; rename one");
     names.add(name);
+    if (labels === undefined) continue;
+    if (labelled.has(namespace)) {
+      reject(
+        json,
+        `${pointer}/labels`,
+        `another source has labels for "${namespace}:*"; merge them`,
+      );
+    }
+    labelled.add(namespace);
   }
 }
 

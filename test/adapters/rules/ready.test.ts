@@ -10,6 +10,7 @@ import {
   noTrifecta,
   onlyAfter,
   pathWithin,
+  readRules,
   type Rule,
   rules,
   type RulesOptions,
@@ -155,14 +156,23 @@ describe("onlyAfter() and neverAfter()", () => {
 });
 
 describe("noTrifecta()", () => {
-  it("requires approval once a session has private and untrusted data", async () => {
+  for (
+    const [words, list] of [
+      ["", [noTrifecta()]],
+      ["as data ", readRules([{ tool: "*", noTrifecta: true, else: "ask" }])],
+    ] as const
+  ) {
+    it(`${words}requires approval once a session has private and untrusted data`, async () => {
+      const { call } = flow({}, [PAGE, FILES, MAIL], [...list]);
+      for (const name of ["mail", "page", "mail", "files"]) assertEquals(await call(name), "done");
+      assertEquals(await call("mail"), "approval_required");
+    });
+  }
+
+  it("keeps the labels of a session in its store", async () => {
     const store = memoryCallStore();
     const { call } = flow({ store });
-    assertEquals(await call("mail"), "done");
-    await call("page");
-    assertEquals(await call("mail"), "done");
-    await call("files");
-    assertEquals(await call("mail"), "approval_required");
+    for (const name of ["page", "files"]) await call(name);
     assertEquals(await flow({ store }).call("mail"), "approval_required");
     assertEquals(await call("mail", {}, "other"), "done");
   });

@@ -70,6 +70,12 @@ describe("readPlueFile()", () => {
       '1:36: "labels" has no effect without "rules"; remove it',
     ],
     [
+      "labels of two sources for the same tools",
+      '{"rules": [{"tool": "*"}], "sources": {"a": {"command": "x", "labels": {"sends": true}}, ' +
+      '"b": {"command": "x", "namespace": "a", "labels": {"reads": ["private"]}}}}',
+      '1:130: another source has labels for "a:*"; merge them',
+    ],
+    [
       "an operator without pins",
       `{"callers": {"tokens": {"a": {"token": "${token}", "operator": true}}}}`,
       '1:64: "operator" has no effect without "pins" of a source; remove it',
