@@ -332,7 +332,7 @@ export class Argument {
       if (shape.kind !== "object") return [];
       const { properties, rest = [] } = shape;
       const own = properties.get(name);
-      // The form allows any name here, but a mistyped flag must be reported.
+      // The schema allows any name, but a mistyped flag must be reported.
       return own !== undefined ? [own] : rest.length > 0 ? [rest] : [];
     });
   }

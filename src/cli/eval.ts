@@ -48,7 +48,7 @@ export async function evaluate(
   const measured = measureTokens(exportTools(toolset.available(), target));
   const tokensOf = new Map(measured.tools.map(({ id, tokens }) => [id, tokens]));
   const turns = await Promise.all(recorded.map(async ({ query, expected: names }) => {
-    // A hidden tool is only never offered, but a tool that does not exist is an error.
+    // A tool that does not exist is an error; a hidden one is only never offered.
     const expected = names.map((id) =>
       registry.hasTool(id) ? toolset.resolve(id)?.id ?? id : findTool(registry, toolset, id).id
     );

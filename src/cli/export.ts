@@ -161,7 +161,7 @@ interface CheckProblem {
 /** The default targets of the check: one per large provider. */
 const TARGETS: readonly TargetName[] = ["openai.strict", "anthropic", "gemini", "mcp"];
 
-/** A shorter description does not explain when to use a tool. */
+/** A shorter description cannot explain when to use a tool. */
 const SHORT_DESCRIPTION = 20;
 
 /**

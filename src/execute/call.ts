@@ -1,4 +1,4 @@
-/** One call: its state and its end. An abort or a timeout is an external end. */
+/** One call: its state and its end. */
 
 import type { ToolHost, ToolRuntime } from "../registry/mod.ts";
 import type { Toolset } from "../select/mod.ts";
@@ -140,10 +140,10 @@ type Generator = AsyncGenerator<unknown, unknown, void>;
 
 const MAX_CALL_ID = 256;
 
-/** The error of the waits of layers after the external end of their call. */
+/** Rejects the waits of layers after an abort or a timeout. */
 class Interrupted extends Error {}
 
-/** A wait that the external end of the call interrupts. The innermost wait is interrupted first. */
+/** A wait, which an abort or a timeout interrupts. The innermost wait is interrupted first. */
 interface Wait {
   isActive: boolean;
   /** True after the end of the wait, which stays in the list until all inner waits have ended. */
@@ -176,7 +176,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
   #isOver = false;
   #isEnded = false;
   #wait: Wait | undefined;
-  /** The failure of a call that has ended externally. */
+  /** The failure of an aborted or timed-out call. */
   #interruption: ToolFailure | undefined;
   #deadline: Deadline | undefined;
   #context: CallContext | undefined;
@@ -223,7 +223,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     return this.toolState === "running" ? outcome : outcome.then((result) => this.#finish(result));
   }
 
-  /** Runs the call with its layers, and enforces its external end even if a layer never returns. */
+  /** Runs the call with its layers. An abort or timeout ends it even if a layer never returns. */
   #runLayered(ring: Ring): Outcome {
     let giveUp = (): void => {};
     let disarm: (() => void) | undefined;
@@ -541,7 +541,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     return value;
   }
 
-  /** Waits for the tool. After an external end of the call, waits at most for the grace period. */
+  /** Waits for the tool; after an abort or a timeout, at most for the grace period. */
   #waitForTool(output: PromiseLike<unknown>): Promise<ToolResult> {
     return new Promise((resolve) => {
       const wait = this.#begin((next) => {
@@ -608,7 +608,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     return true;
   }
 
-  /** Interrupts the innermost wait of a call that has ended externally. */
+  /** Interrupts the innermost wait after an abort or a timeout. */
   #interruptWait(): void {
     const wait = this.#wait;
     if (!wait?.isActive) return;
@@ -663,7 +663,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     return this.#deadline;
   }
 
-  /** The cause of the external end of the call, even if that end has interrupted no wait yet. */
+  /** Returns the cause of an abort or a timeout, even if no wait was interrupted yet. */
   get interruptedBy(): "aborted" | "timeout" | undefined {
     const { signal, timeoutMs = 1 } = this.options;
     if (this.#deadline !== undefined) {

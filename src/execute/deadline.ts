@@ -1,4 +1,4 @@
-/** The external end of a call: an abort by the caller or by a stream's consumer, or a timeout. */
+/** Ends a call from outside: an abort by the caller or a stream's consumer, or a timeout. */
 
 import type { Clock } from "../tool/mod.ts";
 
@@ -13,9 +13,9 @@ const listeners = new WeakMap<AbortSignal, Set<Deadline>>();
 
 /** The time limit and the abort signal of a call. Created at its first use. */
 export class Deadline {
-  /** The cause of the external end; `undefined` while the call may continue. */
+  /** The cause of the end; `undefined` while the call may continue. */
   cause: InterruptCause | undefined;
-  /** The reason of the external end. If the reason is a `CallFailure`, it becomes the result. */
+  /** The reason of the abort or timeout. A `CallFailure` becomes the result. */
   reason: unknown;
   /** True if the call can no longer be interrupted. */
   isClosed = false;
@@ -30,7 +30,7 @@ export class Deadline {
 
   /**
    * @param expiresAt The end of the time limit, by `clock.now()`.
-   * @param interruptCall Called once at the external end of the call. Must not throw.
+   * @param interruptCall Called once, at an abort or a timeout. Must not throw.
    */
   constructor(
     clock: Clock,
@@ -44,7 +44,7 @@ export class Deadline {
     this.#interruptCall = interruptCall;
   }
 
-  /** Aborts at the external end of the call, with the caller's reason or with a `TimeoutError`. */
+  /** Aborts with the caller's reason, or with a `TimeoutError`. */
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
@@ -58,7 +58,7 @@ export class Deadline {
     return Math.max(0, this.#expiresAt - this.#clock.now());
   }
 
-  /** Throws the reason if the call has ended externally. Creates no `AbortController`. */
+  /** Throws the reason after an abort or a timeout. Creates no `AbortController`. */
   throwIfAborted(): void {
     this.checkCaller();
     if (this.cause !== undefined) throw this.reason;

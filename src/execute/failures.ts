@@ -74,7 +74,7 @@ export function unknownTool(name: string, hint = ""): ToolFailure {
 }
 
 /**
- * The failure of a call after its external end.
+ * The failure of an aborted or timed-out call.
  *
  * @param doing The activity of the call: "waiting for a slot".
  * @param acknowledged True if the tool has stopped; `undefined` if the tool did not run.

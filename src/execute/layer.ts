@@ -29,7 +29,7 @@ export type Next = (call: Call) => Outcome;
 /** Runs a layer around a call of one tool. */
 export type LayerFunction = (call: Call, next: Next) => Outcome;
 
-/** The part of a call in which an error occurred. The result may not contain the whole error. */
+/** The part of a call in which an error occurred. */
 export type DispatchPhase =
   | "init"
   | "context"

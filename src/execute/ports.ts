@@ -183,7 +183,7 @@ export interface TraceHeaders {
 export interface CallTrace {
   /** The caller's trace headers. They are used if no span is active. */
   readonly headers?: TraceHeaders | undefined;
-  /** Receives the position of the call in its trace, before the call runs. */
+  /** Receives the span of the call in its trace, before the call runs. */
   began?(place: TraceParent): void;
 }
 

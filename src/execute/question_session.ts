@@ -261,7 +261,7 @@ export class QuestionSession {
         return result;
       }
       await this.#settleSteps();
-      // After an invalid question or step, the tool would fail again whatever the answers are.
+      // With an invalid question or step, the tool would fail again with any answers.
       if (this.#misuse) {
         return call.fail("threw", `the tool threw: ${describeThrown(this.#misuse)}`);
       }

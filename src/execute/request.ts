@@ -37,11 +37,11 @@ export interface ResumedCall {
   readonly ticket: string;
   /** The answers by the keys of their questions. Questions without answers are repeated. */
   readonly answers?: Answers;
-  /** The tool's id, if the caller repeats its call. It must match the ticket. */
+  /** The tool's id, if the call is sent with its ticket. It must match the ticket. */
   readonly name?: string;
-  /** The arguments, if the caller repeats its call. They must match the ticket. */
+  /** The arguments, if the call is sent with its ticket. They must match the ticket. */
   readonly arguments?: unknown;
-  /** The call's id, if the caller repeats its call. It must match the ticket. */
+  /** The call's id, if the call is sent with its ticket. It must match the ticket. */
   readonly callId?: string | undefined;
 }
 

@@ -229,7 +229,7 @@ class FullKernel extends Kernel {
 
 /**
  * A {@linkcode Dispatcher} with all layers of plue, in the order of `@plue/tools/layers`. If a tool
- * ignores its signal, its transaction is rolled back and its cleanups run while the tool runs.
+ * ignores its signal, its transaction is rolled back and its cleanups run while it still runs.
  */
 export class ToolDispatcher extends Dispatcher {
   override readonly traces: boolean;

@@ -218,7 +218,7 @@ export class ToolBridge extends Toolset implements ToolsetBridge {
       const tool = behind.get(id);
       return tool !== undefined && behind.isAvailable(tool);
     };
-    // Only `call_tool` can distinguish two tools with one id.
+    // Two tools have one id, which only `call_tool` can distinguish.
     if (this.#options.native === false || this.#own.ids.some(isTwin)) return undefined;
     const listed = this.available();
     return this.#loadable ??= inOrder([

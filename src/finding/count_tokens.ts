@@ -73,7 +73,7 @@ function costOf(piece: string): number {
   return bent(WORDS[letters][before], word.length);
 }
 
-/** A line that is flat up to a length, and rises after it. */
+/** A cost that is constant up to a length, and rises linearly after it. */
 function bent([base, slope, from]: readonly [number, number, number], length: number): number {
   return base + slope * Math.max(0, length - from);
 }

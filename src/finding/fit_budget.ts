@@ -151,7 +151,7 @@ const ACTION = "fit the tools into a budget";
 /** The maximum number of tokens by which an export is smaller than the sum of its tools. */
 const SLACK = 8;
 
-/** From this number of tools on, one export takes a noticeable time: some 5 ms. */
+/** From this number of tools on, one export takes about 5 ms. */
 const MANY = 200;
 
 const WORTH: Readonly<Record<ToolDetail, number>> = {

@@ -1,4 +1,4 @@
-/** The functions for targets that are given by their names. */
+/** Functions that take a target by its name. */
 
 import type { AnsweredCall } from "./call_format.ts";
 import type { DecodedCall } from "./decode.ts";
@@ -62,9 +62,9 @@ export interface ExportError extends Error {
 /** The exported tools, with warnings and errors. */
 export interface ExportedWithWarnings<Tools> {
   readonly tools: Tools;
-  /** The losses of the tools, then the warnings about the request, as sentences. */
+  /** The losses, then the warnings about the request, as sentences. */
   readonly warnings: readonly string[];
-  /** The errors of tools that could not be exported, in the order of the tools. */
+  /** The errors of rejected tools, in the order of the tools. */
   readonly errors: readonly ExportError[];
 }
 
@@ -245,9 +245,9 @@ export function encodeResults<Like extends TargetLike>(
 }
 
 /**
- * Does a whole turn: reads the calls in a response, runs them in parallel, and writes the messages
- * to send back, in the order of the calls. Every call is answered, even if its tool was not exported,
- * its arguments are not JSON, or it was cut off. Calls that share an id are all run.
+ * Runs a whole turn: reads the calls in a response, runs them in parallel, and writes the messages
+ * to send back, in the order of the calls. Every call is answered, even if its tool was not
+ * exported, its arguments are not JSON, or it was cut off. Calls that share an id are all run.
  *
  * @example Usage
  * ```ts

@@ -59,9 +59,9 @@ interface Pass extends NodePass {
   readonly when: "found" | "produced" | "always";
   /** The pass is skipped if the target transforms this form and the schema uses it. */
   readonly unless?: KeywordForm;
-  /** The pass moves parts of the schema, so references must not be paths. */
+  /** True if the pass moves parts of the schema, which would break references by path. */
   readonly moves?: true;
-  /** A keyword that the pass could not replace is dropped. */
+  /** True if a keyword that the pass could not replace is dropped. */
   readonly drops?: true;
   /** Rewrites the whole schema, instead of each node. */
   whole?(schema: JsonSchema, context: Context): JsonSchema;

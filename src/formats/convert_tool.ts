@@ -214,7 +214,7 @@ function usedFeatures(tool: Tool, hints: ProviderHints): readonly (readonly [Fea
   return used;
 }
 
-/** True if the annotations do not follow from other fields of the tool. */
+/** True if the annotations cannot be derived from other fields of the tool. */
 function saysAnnotations(tool: Tool, hints: ProviderHints): boolean {
   if (hints.annotations !== undefined) return hints.annotations !== null;
   const derived = deriveAnnotations(tool);

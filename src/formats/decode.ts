@@ -39,7 +39,7 @@ const MAX_NEAR = 3;
 /** The maximum number of unknown names in one response that are compared with the tools. */
 const MAX_HINTS = 16;
 
-/** Decodes the calls in a response of a target that is given as a record. */
+/** Decodes the calls in a response of a target, by its record. */
 export function decodeCallsOf(
   target: Target,
   response: unknown,

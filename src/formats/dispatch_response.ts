@@ -78,7 +78,7 @@ export interface TurnAnswers {
   readonly [callId: string]: Answers;
 }
 
-/** Does a whole turn with a target that is given as a record. */
+/** Runs a whole turn with the record of a target. */
 export async function dispatchResponseOf<Of extends Target, Context = unknown>(
   target: Of,
   response: unknown,
@@ -87,7 +87,7 @@ export async function dispatchResponseOf<Of extends Target, Context = unknown>(
   return await dispatchCallsOf(target, decodeCallsOf(target, response, options.names), options);
 }
 
-/** Runs the calls of a turn with a target that is given as a record. */
+/** Runs the calls of a turn with the record of a target. */
 export async function dispatchCallsOf<Of extends Target, Context = unknown>(
   target: Of,
   calls: readonly DecodedCall[],
@@ -124,7 +124,7 @@ export async function dispatchCallsOf<Of extends Target, Context = unknown>(
   return turnOf(target, calls, results, names);
 }
 
-/** Resumes the calls of a turn with a target that is given as a record. */
+/** Resumes the calls of a turn with the record of a target. */
 export async function resumeTurnOf<Of extends Target, Context = unknown>(
   target: Of,
   turn: Pick<Turn, "calls" | "results">,

@@ -17,7 +17,7 @@ import { listIn, textIn } from "./wire.ts";
 import { checkTarget, type Target } from "./target.ts";
 import type { AnswerOf, MessageOf } from "./targets.ts";
 
-/** Writes the result of one call for a target that is given as a record. */
+/** Writes the result of one call with the record of a target. */
 export function encodeResultFor<Of extends Target>(
   target: Of,
   call: AnsweredCall,
@@ -50,7 +50,7 @@ export function encodeResultFor<Of extends Target>(
   return format.write(call, answer) as AnswerOf<Of>;
 }
 
-/** Writes the results of a response for a target that is given as a record. */
+/** Writes the results of a response with the record of a target. */
 export function encodeResultsFor<Of extends Target>(
   target: Of,
   calls: readonly AnsweredCall[],

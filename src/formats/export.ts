@@ -46,7 +46,7 @@ export function loadFound(target: Target, names: ExportNames, ids: readonly stri
 /** The cached exports of frozen lists, by list, then by target and options. */
 const exported = new WeakMap<readonly Tool[], Map<string, ExportResult>>();
 
-/** Exports tools to a target that is given as a record. */
+/** Exports tools with the record of a target. */
 export function exportToolsTo<Of extends Target>(
   source: Exportable,
   target: Of,

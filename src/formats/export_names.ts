@@ -81,7 +81,7 @@ export interface WireAlias extends WireName {
   readonly id: string;
 }
 
-/** Returns the names of earlier exports, in which the aliases of the tools were their ids. */
+/** Returns the wire names of the tools' aliases, which earlier exports may have sent. */
 export function wireAliases(
   tools: readonly Tool[],
   rule: NameRule,
@@ -102,7 +102,7 @@ export function wireAliases(
   const key = ({ namespace, name }: WireAlias): string => JSON.stringify([namespace, name]);
   const times = new Map<string, number>();
   for (const wire of made) times.set(key(wire), (times.get(key(wire)) ?? 0) + 1);
-  // A name that two aliases would share is omitted, because it could call the wrong tool.
+  // A name of two aliases is omitted, because it could call the wrong tool.
   return made.filter((wire) => times.get(key(wire)) === 1);
 }
 

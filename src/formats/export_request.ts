@@ -145,7 +145,7 @@ export class RequestExport {
     if (!strict || strictMode === undefined) return attempt(plain);
     const first = attempt(strictMode);
     if (first.ok || this.#options.strictFallback === false) return first;
-    // A full request cannot hold the tool in either mode.
+    // A full request has no space for the tool in the other mode, either.
     return first.rule === "maxTools" ? first : attempt(plain, first);
   }
 

@@ -149,7 +149,7 @@ const ENFORCED: KeywordRule = Object.freeze({ action: "keep", enforcement: "enfo
 export const ADVISORY: KeywordRule = Object.freeze({ action: "keep", enforcement: "advisory" });
 const IGNORED: KeywordRule = Object.freeze({ action: "keep", enforcement: "ignored" });
 const DROPPED: KeywordRule = Object.freeze({ action: "drop", enforcement: "ignored" });
-/** A tool with the form cannot be sent. In a strict mode, the tool is sent without that mode. */
+/** A tool with the form is not sent; in a strict mode, it is sent without that mode. */
 export const REJECTED: KeywordRule = Object.freeze({ action: "reject", enforcement: "ignored" });
 
 export function replaced(form: KeywordForm): KeywordRule {

@@ -1,4 +1,4 @@
-/** The functions for targets that are given as records: a bundle has only the imported targets. */
+/** Functions that take the record of a target: a bundle has only the imported targets. */
 
 export { accumulateCallsOf as accumulateCalls } from "./stream.ts";
 export { allTools, exportToolsTo as exportTools } from "./export.ts";

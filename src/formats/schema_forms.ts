@@ -144,7 +144,7 @@ class FormFinder {
       forms.add("undeclared required");
     }
     if (Object.hasOwn(node, "additionalProperties")) return;
-    // Without properties, an object accepts any property. At the root, a tool has no parameters.
+    // Without properties, an object is a map; at the root, the tool has no parameters.
     forms.add(names === 0 && !root ? "map" : "open object");
   }
 }

@@ -42,7 +42,7 @@ interface Slot {
 
 const checkCount = wholeFrom(1);
 
-/** Reads the calls of a streamed response of a target that is given as a record. */
+/** Reads the calls of a streamed response with the record of a target. */
 export function accumulateCallsOf(
   target: Target,
   names: ExportNames,
@@ -280,7 +280,7 @@ export function readPartialJson(text: string): JsonValue | undefined {
     at++;
     let inside = "";
     for (let found; (found = take(CHARACTERS)) !== null;) inside += found[0];
-    // The text may end within a surrogate pair, and some models do not escape control characters.
+    // The text may end within a surrogate pair. Some models do not escape control characters.
     const escaped = inside.replace(/\p{Cc}/gu, (one) => JSON.stringify(one).slice(1, -1));
     const value: string = JSON.parse(`"${escaped}"`);
     const ended = text[at] === '"';

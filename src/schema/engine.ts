@@ -39,7 +39,7 @@ export interface AdmittedSchema {
  * Contract (`test/contract/schema_engine_contract.ts` checks it):
  * - `compile` gets schemas that `admit` has accepted. It can still throw a `SyntaxError`.
  * - Compiling may be slow; checking is not. Validators share no state between calls.
- * - Nothing is fetched. All engines have the same verdicts, except in `known_differences.ts`.
+ * - Nothing is fetched. All engines accept the same values, except in `known_differences.ts`.
  *
  * `withSchemaCheck` makes an engine of a function that compiles.
  */

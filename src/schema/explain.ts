@@ -2,7 +2,7 @@
  * Explains why an engine has rejected a value, by a walk over the schema: the sentences are the
  * same for every engine, a union is explained by its closest branch, and the work is bounded. The
  * errors of the engines have none of these properties, and need as much code in a bundle. The walk
- * has the verdicts of the engines, so it also checks values where no code may be generated.
+ * accepts the same values as the engines, so it also checks values where no code may be generated.
  */
 
 import {
@@ -95,7 +95,7 @@ export class SchemaInterpreter {
     try {
       return this.#visit(this.#form.schema, value, "").slice(0, MAX_ISSUES);
     } catch {
-      // A pattern or this walk has used up its steps, or the value is too deep for the stack.
+      // A pattern or this walk exceeds its steps, or the value is too deep for the stack.
       return [tooCostlyIssue()];
     } finally {
       this.#parts.clear();
@@ -129,7 +129,7 @@ export class SchemaInterpreter {
     }
     const types = type === undefined || Array.isArray(type) ? type : [type];
     if (types !== undefined && !types.some((one) => isOfType(one, value))) {
-      // "must be an integer, not a number" would not explain why a fraction is invalid.
+      // "must be an integer, not a number" does not explain why a fraction is invalid.
       const fraction = typeof value === "number" && types.includes("integer");
       const remark = fraction ? "" : `, not ${typeWords([typeOf(value)])}`;
       return [issue(path, "type", typeWords(types), "be", remark)];

@@ -74,7 +74,7 @@ export class CheckGenerator {
       try {
         return check(value);
       } finally {
-        // The next value may be the same object with other contents.
+        // The next value may be the same object with changed contents.
         verdicts.clear();
       }
     };
@@ -297,7 +297,7 @@ export class CheckGenerator {
     return code;
   }
 
-  /** The statements of a schema that the same value must fit. */
+  /** The statements of another schema for the same value. */
   #apply(schema: unknown, value: string, seen: string): string {
     const own = this.#variable("s");
     const body = this.#statements(schema, value, this.#isTracked ? own : seen);

@@ -149,7 +149,7 @@ class Normalizer {
       target = scope.anchors.get(anchor) ?? target;
     }
     const { schema, base: around } = target;
-    // Booleans have no identity: all schemas `true` share one target, and all schemas `false`.
+    // Booleans have no identity: all `true` share one target, and all `false` share one.
     const inScopes = once(this.#names, schema, () => new Map<string, string>());
     return once(inScopes, this.#enter(scope, schema, around).key, () => {
       const name = `#/$defs/${this.#pending.length}`;

@@ -33,7 +33,7 @@ interface Group {
   parts: PatternPart[];
 }
 
-/** Parses a pattern that `RegExp` accepts. Returns a rule as text if a part is not supported. */
+/** Parses a pattern that `RegExp` accepts; returns the violated rule if a part is unsupported. */
 export function readPattern(source: string): PatternPart | string {
   const groups: Group[] = [];
   let group: Group = { open: "", choices: [], parts: [] };

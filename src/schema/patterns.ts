@@ -2,9 +2,9 @@
  * Checks strings against patterns, in time that is linear in the length of the string.
  *
  * A runtime's `RegExp` tries every way through a pattern: `^(a+)+$` takes 2, 4, 8… times as long
- * with each letter. `RegExp` runs patterns that leave one way only, as most do. An automaton that
- * is in several states simultaneously, and caches its transitions, runs other patterns. It has the
- * same verdicts, but does not support back-references to a group.
+ * with each letter. Most patterns have only one way through, and `RegExp` runs them. An automaton,
+ * which is in several states simultaneously and caches its transitions, runs the others. It accepts
+ * the same strings, but does not support back-references to a group.
  */
 
 import type { CheckedPattern, PatternBudget } from "./engine.ts";

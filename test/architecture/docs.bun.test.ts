@@ -46,7 +46,7 @@ describe("the guides", () => {
     assertEquals(GUIDES.filter((file) => words(file) > 2_000), []);
   });
 
-  it("leave no code out of the tests but what needs packages that are not here", () => {
+  it("exclude only code from the tests whose packages are not installed", () => {
     const ignored = GUIDES.flatMap((file) =>
       [...textOf(file).matchAll(/^```[jt]s ignore$/gm)].map(() => file)
     );

@@ -100,7 +100,7 @@ describe("runSuite()", () => {
 });
 
 describe("planRuns()", () => {
-  it("does not take into workerd what needs processes, nor elsewhere what needs Bun", () => {
+  it("runs no test of processes in workerd, and no test of Bun elsewhere", () => {
     const runs = planRuns();
     const misplaced = runs.flatMap(({ suite, runtime, files }) =>
       files.filter((file) =>

@@ -65,7 +65,7 @@ describe("the test files", () => {
     assertEquals(wrong, []);
   });
 
-  it("do not leave other tests out", () => {
+  it("do not exclude other tests", () => {
     assertEquals(naming(tests, /\b(test|it|describe)\.only\(/), []);
   });
 });

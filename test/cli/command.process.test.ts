@@ -62,7 +62,7 @@ describe("plue", () => {
     });
   }
 
-  it("takes its tools from PLUE_TOOLS without other sources", async () => {
+  it("uses the tools of PLUE_TOOLS without other sources", async () => {
     const { stdout } = await plue(["list", "--json"], { env: { PLUE_TOOLS: TOOLS } });
     assertEquals(JSON.parse(stdout).tools.length, 5);
   });
@@ -77,7 +77,7 @@ describe("plue list, show, explain and search", () => {
     assertStringIncludes(forced.stdout, "\x1b[32msafe");
   });
 
-  it("keep the escape sequences of others from a terminal", async () => {
+  it("print no escape sequences of foreign texts on a terminal", async () => {
     const file = await files.write(
       "hostile.json",
       JSON.stringify({
@@ -283,7 +283,7 @@ describe("plue call", () => {
     assertStringIncludes(stderr, "aborted: ");
   });
 
-  it("does not call what the caller does not see", async () => {
+  it("does not call a tool that is hidden from the caller", async () => {
     const { code } = await plue(["call", "-f", TOOLS, "--max-risk", "low", "--yes", "launch"]);
     assertEquals(code, EXIT_CODES.unknown_tool);
   });
@@ -301,7 +301,7 @@ describe("plue export, import and check", () => {
     assertMatch(stderr, /^rejected 2 tools, from tool\d+ on: .*128 tools[^]*fitBudget\)\n$/);
   });
 
-  it("take a provider's tools back, and write definitions", async () => {
+  it("import a provider's tools, and write definitions", async () => {
     const wire = await plue(["export", TOOLS, "--to", "anthropic"]);
     const file = await files.write("anthropic.json", wire.stdout);
     const shown = await plue(["import", file]);
@@ -316,7 +316,7 @@ describe("plue export, import and check", () => {
     assertEquals(called.code, EXIT_CODES.not_executable);
   });
 
-  it("say what is rejected, and fail", async () => {
+  it("name the rejected tools, and fail", async () => {
     const file = await files.write(
       "broken.json",
       JSON.stringify({

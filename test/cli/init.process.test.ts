@@ -71,7 +71,7 @@ describe("plue init", () => {
     assertStringIncludes(stdout, "has no such entry already");
   });
 
-  it("names the command to write if it cannot ask, and rejects invalid names", async () => {
+  it("prints the complete command without a terminal, and rejects invalid names", async () => {
     const rows = [
       [["init"], "Cannot ask questions without a terminal: run plue init module greet"],
       [["init", "gateway"], "Cannot ask questions without a terminal"],

@@ -219,7 +219,7 @@ describe("plue serve with a module", () => {
     assertEquals(server.output.stdout.includes("\x9b"), false);
   });
 
-  it("gives the caller with the token the scopes of --scope", async () => {
+  it("grants the caller with the token the scopes of --scope", async () => {
     await using server = await serving("--scope", "admin");
     assertEquals((await server.read("/tools/admin/execute", "{}")).content, "done");
   });

@@ -66,7 +66,7 @@ describe("plue serve", () => {
     assertEquals((await response.json()).content, { query: "hills" });
   });
 
-  it("lists run_code with --code, and MCP clients see it and the search only", async () => {
+  it("lists run_code with --code; MCP clients receive it and the search only", async () => {
     await using served = await service([TOOLS, "--code"]);
     assertEquals(served.tools, ["count", "fail", "run_code", "search", "search_tools", "wait"]);
     const { stdout } = await plue(["list", `far=${served.url}/mcp`, "--json"]);
@@ -108,7 +108,7 @@ describe("plue serve", () => {
     assertStringIncludes(stderr, `Cannot read the skills in "${missing}"`);
   });
 
-  it("asks the caller about calls that the rules of --rules do not allow", async () => {
+  it("asks the caller to approve calls that the rules of --rules do not allow", async () => {
     const document = [{ tool: "search", when: { "/query": { const: "sea" } }, else: "ask" }];
     const file = await files.write("rules.json", JSON.stringify(document));
     await using served = await service([TOOLS, "--rules", file]);
@@ -155,7 +155,7 @@ describe("plue serve", () => {
     assertEquals([code, stderr], [2, `Cannot serve on 127.0.0.1, port ${port}: ${why}\n`]);
   });
 
-  it("serves what the flags select, within what the module lets anyone have", async () => {
+  it("serves the tools that the flags select among the public tools of the module", async () => {
     await using served = await service([TOOLS, "--max-risk", "high", "--role", "control"]);
     assertEquals(served.tools.includes("launch"), true);
     await using few = await service([TOOLS, "--tag", "read-only"]);
@@ -187,7 +187,7 @@ describe("plue serve", () => {
     assertStringIncludes(told, 'data: {"type":"added","id":"gated"}');
   });
 
-  it("gives descriptions for who reads them, also as a source", async () => {
+  it("returns descriptions for their reader, including as a source", async () => {
     const module = await files.write(
       "read.mjs",
       `export const read = {
@@ -296,7 +296,7 @@ describe("a plue service", () => {
     assertEquals(code, 130);
   });
 
-  describe("that asks", () => {
+  describe("that asks a question", () => {
     const schema = { type: "object", properties: { seats: { type: "integer" } } };
     const text = `import { ToolRegistry } from ${MOD};
       let begun = 0;
@@ -406,7 +406,7 @@ describe("a plue service", () => {
   };
   const EVENTS = { "content-type": "text/event-stream" };
 
-  it("gets no approval of other arguments that would be cut off in the question", async () => {
+  it("cannot be approved if the question would truncate other arguments", async () => {
     const args = { command: `${"x".repeat(70_000)}; evil` };
     const result = {
       ok: false,

@@ -21,7 +21,7 @@ describe("readSettings()", () => {
     });
   });
 
-  it("takes every value", () => {
+  it("accepts every valid value", () => {
     assertEquals(
       read({
         PORT: "0",

@@ -123,7 +123,7 @@ describe("a document", () => {
     assertEquals(asked, ["/pets/7 Bearer s"]);
   });
 
-  it("may come from a URL, where its API is as well", async () => {
+  it("may be at a URL, on the server of its API", async () => {
     await using api = await serving((request) =>
       request.url.endsWith("/openapi.yaml") ? new Response(PETS) : Response.json({ name: "Tom" })
     );
@@ -131,7 +131,7 @@ describe("a document", () => {
     assertEquals(JSON.parse((await plue(words)).stdout), { name: "Tom" });
   });
 
-  it("may come from standard input", async () => {
+  it("may be read from standard input", async () => {
     const { stdout } = await plue(["list", "-", "--json"], { stdin: PETS });
     assertEquals(idsIn(stdout), ["api:getPet"]);
   });
@@ -189,7 +189,7 @@ describe("a URL", () => {
     }
   });
 
-  it("with a query is not asked for a service's tools", async () => {
+  it("with a query is not treated as a service", async () => {
     const asked: string[] = [];
     await using other = await serving((request) => {
       asked.push(new URL(request.url).pathname);
@@ -199,7 +199,7 @@ describe("a URL", () => {
     assertEquals([code, new Set(asked)], [2, new Set(["/some"])]);
   });
 
-  it("on another host is taken for a service only where it is named as one", async () => {
+  it("on another host is treated as a service only if it is declared as one", async () => {
     const tools = [{
       id: "read",
       name: "read",
@@ -220,7 +220,7 @@ describe("a URL", () => {
     assertEquals(tool.parameters.properties.path.description, "Apath");
   });
 
-  it("is given the credentials, and not the host that it redirects to", async () => {
+  it("receives the credentials, but not the host that it redirects to", async () => {
     const seen: (string | null)[] = [];
     await using other = await serving((request) => {
       seen.push(request.headers.get("x-api-key"));
@@ -234,7 +234,7 @@ describe("a URL", () => {
     assertEquals(seen, ["s3cret", null]);
   });
 
-  it("is not given the credentials if only a document names it", async () => {
+  it("does not receive the credentials if only a document names it", async () => {
     const document = {
       ...{ openapi: "3.1.0", info: { title: "t", version: "1" } },
       servers: [{ url: "https://api.example" }],

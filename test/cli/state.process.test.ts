@@ -143,7 +143,7 @@ describe("plue serve --state", () => {
     assertEquals(await state.ran(), [""]);
   }, 60_000);
 
-  it("remembers invalid tokens after it was killed", async () => {
+  it("still counts invalid tokens after it was killed", async () => {
     await using state = await folder();
     const env = { PLUE_TOKEN: "the-right-token-of-the-test" };
     const wrong = { authorization: "Bearer wrong" };

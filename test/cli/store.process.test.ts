@@ -53,7 +53,7 @@ describe("plue store init, and plue doctor --store", () => {
     assertStringIncludes(refused.stdout, "the server would lose confirmed writes when it ends");
   });
 
-  it("say what is wrong with an address, without its password", async () => {
+  it("explain an invalid address, without its password", async () => {
     for (
       const [store, message] of [
         ["mysql://root@host/db", "--store must be sqlite:<path>"],

@@ -10,7 +10,7 @@ import { ToolResult } from "../../src/tool/mod.ts";
 import { plue } from "./support.ts";
 
 describe("plue tasks", () => {
-  it("shows the tasks of a store, and lets a dead one run again", async () => {
+  it("shows the tasks of a store, and queues a dead task again", async () => {
     const folder = mkdtempSync(join(tmpdir(), "plue-tasks-"));
     const path = join(folder, "calls.db");
     const env = { PLUE_STORE: `sqlite:${path}` };

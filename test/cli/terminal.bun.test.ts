@@ -67,14 +67,14 @@ describe("a person at a terminal", () => {
     assertStringIncludes(text, `Added "plue" in ${join(files.path, ".claude.json")}.`);
   });
 
-  it("leaves plue init with Ctrl-C before a file is written", async () => {
+  it("ends plue init at Ctrl-C before a file is written", async () => {
     await using terminal = open(["init", "--out", "/no/such/folder/x.mjs"]);
     const { code, text } = await answer(terminal, BEGIN, [/name of the first tool/, "\x03"]);
     assertEquals(code, 130);
     assertStringIncludes(text, "Cancelled: no file was written");
   });
 
-  it("enters the missing required arguments of a call, or leaves it with Ctrl-C", async () => {
+  it("prompts for the missing required arguments of a call, or ends at Ctrl-C", async () => {
     await using terminal = open(["call", "-f", TOOLS, "search", "--deep"]);
     const { code, text } = await answer(terminal, [/query: What to look for/, `tea${ENTER}`]);
     assertEquals(code, 0);
@@ -127,7 +127,7 @@ describe("a person at a terminal", () => {
     assertMatch(text, /\[\s+"accept",\s+"decline"\s+\]/);
   });
 
-  it("does not approve a call, and sees all of its arguments", async () => {
+  it("shows all arguments of a call, which the person does not approve", async () => {
     const path = `${"x".repeat(3_000)}/../secret`;
     await using terminal = open(["call", "-f", ASKING, "rm", "--path", path]);
     const { code, text } = await answer(terminal, [/\.\.\/secret"[^]*No/, "n"]);

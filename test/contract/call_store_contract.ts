@@ -116,7 +116,7 @@ export function describeCallStore(
       assertEquals(await store.get("a"), undefined);
     });
 
-    it("raises the revision of a key that was deleted and comes back", async () => {
+    it("raises the revision of a key that was deleted and created again", async () => {
       const store = await made();
       const first = await written(store.create("a", bytes("one")));
       await store.delete("a", first);
@@ -375,7 +375,7 @@ export function describeCallStore(
 export function itSharesItsSpace(
   open: (options: { readonly maxOwnerBytes: number }) => CallStore | Promise<CallStore>,
 ): void {
-  it("leaves space for others when one principal has exhausted its quota", async () => {
+  it("has space for others when one principal has exhausted its quota", async () => {
     const store = await open({ maxOwnerBytes: 3_000 });
     const add = (key: string): Promise<unknown> => store.create(key, new Uint8Array(1_000));
     await add("t.a.1");

@@ -121,7 +121,7 @@ export function describeCallTickets(
       assertEquals([first.done, second.done], [[], ["a.txt"]]);
     });
 
-    it("keep the call's own fields", async () => {
+    it("retain the call's own fields", async () => {
       const start = processes();
       const tool: ToolDefinition = {
         name: "rm",
@@ -378,7 +378,7 @@ export function describeCallTickets(
       assertEquals(done, []);
     });
 
-    it("take answers to their own questions only", async () => {
+    it("accept answers to their own questions only", async () => {
       const { done, resume } = await suspended();
       const wrong: [unknown, string][] = [
         [{ other: { action: "accept" } }, 'there is no question "other"'],
@@ -397,7 +397,7 @@ export function describeCallTickets(
       assertEquals(done, []);
     });
 
-    it("ask again what was not answered", async () => {
+    it("repeat unanswered questions", async () => {
       const { done, dispatcher, questions, resume } = await suspended();
       const again = await resume({});
       assert(isSuspended(again));

@@ -130,7 +130,7 @@ export function describeExecutor(name: string, create: () => Executor | Promise<
     });
 
     for (const [source, value] of ESCAPES) {
-      it(`gives no access to its process: ${source.slice(0, 60)}`, async () => {
+      it(`prevents access to its process: ${source.slice(0, 60)}`, async () => {
         const end = await run(programOf(source));
         if (end.kind === "threw") assertEquals(value, undefined);
         else assertEquals(valueOf(end), value);

@@ -376,7 +376,7 @@ function describeResults(make: Make): void {
     }
   });
 
-  it("gives each of two calls a result of its own", async () => {
+  it("returns separate results for two calls", async () => {
     const world = new World(make, async () => await Promise.resolve("done"));
     const calls = [world.call(), world.call()] as const;
     const [first, second] = [await world.end(calls[0]), await world.end(calls[1])];

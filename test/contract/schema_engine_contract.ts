@@ -121,7 +121,7 @@ export function describeSchemaEngine(
       for (const by of isHostile ? [engine] : [engine, plain]) {
         const compile = compiling(schema, dialect, by);
         const how = by === plain ? ", not hardened" : "";
-        it(`gives the right verdicts on ${what}${how}`, () => {
+        it(`accepts and rejects ${what} correctly${how}`, () => {
           by.admit(schema);
           const validator = compile();
           for (const value of fits) assertEquals([value, validator.check(value)], [value, true]);
@@ -166,7 +166,7 @@ export function describeSchemaEngine(
 
     const detecting = { ...plain, compile: (schema: JsonSchema) => plain.compile(schema) };
     const detected = compiling({ items: [{ type: "string" }] }, "2020-12", detecting);
-    it("compiles by the draft that it detects when it is given none", () => {
+    it("detects the draft if none is passed", () => {
       assertEquals([detected().check(["a"]), detected().check([1])], [true, false]);
     });
 
@@ -368,7 +368,7 @@ export function describeSchemaEngine(
     });
 
     const slowNames = compiling({ patternProperties: { "^(a|a)*$": { type: "number" } } });
-    it("gives a verdict on names by complex patterns, or rejects the value", () => {
+    it("checks names by complex patterns, or rejects the value", () => {
       const { check, issues } = slowNames();
       const names: Record<string, unknown> = {};
       const add = (count: number) => {

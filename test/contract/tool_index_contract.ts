@@ -41,7 +41,7 @@ export function describeToolIndex(name: string, create: () => ToolIndex<ToolAnsw
       assertEquals((await ids(index, "send an e-mail"))[0], "mail-send");
     });
 
-    it("gives scores above 0 that do not rise", async () => {
+    it("returns scores above 0 in descending order", async () => {
       const scores = (await search(filled(all), "file text commits", 10)).map((hit) => hit.score);
       assertEquals(scores.length > 1, true);
       assertEquals(scores.every((score) => score > 0), true);
@@ -76,7 +76,7 @@ export function describeToolIndex(name: string, create: () => ToolIndex<ToolAnsw
         2,
       ]] as const
     ) {
-      it(`gives ${count} of 2 hits for a limit of ${limit}`, async () => {
+      it(`returns ${count} of 2 hits for a limit of ${limit}`, async () => {
         assertEquals((await search(filled([read, write]), "file", limit)).length, count);
       });
     }

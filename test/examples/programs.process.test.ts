@@ -22,7 +22,7 @@ describe("the example programs", () => {
   });
 
   for (const file of PROGRAMS) {
-    it(`prints what its first comment says: ${file}`, async () => {
+    it(`prints the output in its first comment: ${file}`, async () => {
       const [, block = ""] = /^ \* ```text\n([^]*?)^ \* ```$/m.exec(readFileSync(file, "utf8")) ??
         [];
       await using program = startProgram(process.execPath, [...RUN, file]);

@@ -523,7 +523,7 @@ describe("a call", () => {
     }));
 });
 
-describe("a call that asks", () => {
+describe("a call that asks questions", () => {
   const PUBLISH: ToolDefinition = {
     name: "publish",
     description: "Publishes a branch.",
@@ -559,7 +559,7 @@ describe("a call that asks", () => {
       assertEquals(focused, "Questions");
     }, { width: 390, height: 400 }));
 
-  test("leaves the focus on Run, where it was pressed with a key", () =>
+  test("keeps the focus on Run after a key press", () =>
     look(tryPath("files:search", { query: "a" }), async (page) => {
       await button(page, "Run").focus();
       await page.keyboard.press("Enter");
@@ -687,7 +687,7 @@ async function outputOf(program: string, args: readonly string[]): Promise<strin
 describe("the matrix", () => {
   const explanation = (page: Page): Locator => page.getByRole("region", { name: "Explanation" });
 
-  test("shows the roles that see a tool, and explains each cell", () =>
+  test("shows the roles that a tool is visible to, and explains each cell", () =>
     look("#/why", async (page) => {
       await button(page, "task:approve, control: seen").waitFor();
       await button(page, "task:approve, you: role").waitFor();
@@ -873,7 +873,7 @@ describe("a program", () => {
       await says(question, "// \\u{2066}");
     }, { service: programs }));
 
-  test("is completed and indented by Tab, which leaves the editor after Escape", () =>
+  test("is completed and indented by Tab; after Escape, Tab moves the focus", () =>
     look("#/code", async (page) => {
       await editorOf(page).focus();
       await page.keyboard.type("await tools.fil");

@@ -48,7 +48,7 @@ describe("plue.hpp", () => {
     assertMatch(await succeed([binary], { env }), /^contract: \d+ cases\nok\n$/);
   });
 
-  test("works as ffi/README.md says", async () => {
+  test("works as documented in ffi/README.md", async () => {
     const readme = readFileSync(join(ROOT, "ffi", "README.md"), "utf8");
     const [, text = ""] = /```cpp\n([^]*?)```/.exec(readme) ?? [];
     assertStringIncludes(text, "plue.hpp");

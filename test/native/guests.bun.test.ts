@@ -55,7 +55,7 @@ for (const { runtime, wake } of GUESTS) {
       assertStringIncludes(outcome.stdout, 'on the JavaScript thread: {"error":"would_deadlock"');
     });
 
-    test("lets the process end in the middle of calls", async () => {
+    test("does not prevent the end of the process during calls", async () => {
       const outcome = await guest(runtime, wake, "--exit", "soak:8:600");
       assertEquals([outcome.code, outcome.stderr], [42, ""], said(outcome));
     });

@@ -167,7 +167,7 @@ describe("npm install @plue/native", () => {
     });
   }
 
-  test("brings what findLibplue() says", () => {
+  test("contains the files that findLibplue() returns", () => {
     const { library, archive, sidecar } = findLibplue({
       from: join(app, "host.mjs"),
     });

@@ -137,7 +137,7 @@ describe("a loop over OpenAI Chat", () => {
     assertEquals(run.response?.choices[0]?.finish_reason, "stop");
   });
 
-  it("keeps what a server streams besides", async () => {
+  it("retains additional parts of a stream", async () => {
     script([
       chunk({ role: "assistant", reasoning_content: "One " }),
       chunk({ reasoning_content: "and two.", thoughts: [1] }),

@@ -21,7 +21,7 @@ for (const [framework, run] of Object.entries(RUNS)) {
       assertEquals([await asked("pay", 99), ran], [[], [99]]);
     });
 
-    it("let the call run once", async () => {
+    it("allow the call once", async () => {
       ran.length = 0;
       const store = memoryCallStore();
       const { state } = await run.start(store, "refund", 5);

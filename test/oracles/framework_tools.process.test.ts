@@ -136,7 +136,7 @@ describe("toLangChainTools()", () => {
     );
   });
 
-  it("lets LangChain reject invalid arguments, and the agent continues", async () => {
+  it("passes invalid arguments to LangChain, which rejects them, and the agent continues", async () => {
     const model = fakeModel().respondWithTools([asked[1] as never]).respond(new AIMessage("sorry"));
     const tools = toLangChainTools(toolset, { dispatcher, ...kit });
     const { messages } = await createAgent({ model, tools })

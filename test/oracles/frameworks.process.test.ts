@@ -97,7 +97,7 @@ describe("the AI SDK", () => {
     },
   })];
   for (const target of ["anthropic", "openai.responses"] as const) {
-    it(`sends what a tool says to providers to ${target} as plue does`, async () => {
+    it(`sends the provider hints of a tool to ${target} as plue does`, async () => {
       const sent = await theirs(MODELS[target], exportTools(hinted, "ai-sdk").tools);
       assertEquals(sent, ours(hinted, target));
     });

@@ -111,13 +111,13 @@ describe("Google's protos", () => {
       ["vertex", VERTEX],
     ] as const
   ) {
-    it(`know every field of ${target} in ${proto.fullName}`, () => {
+    it(`contain every field of ${target} in ${proto.fullName}`, () => {
       const tools = sent(exportTools(ALL, target).tools);
       assertEquals(tools.length, 1);
       assertEquals(faults(proto, tools[0]), []);
     });
 
-    it(`know every field of any schema for ${target} in ${proto.fullName}`, () => {
+    it(`contain every field of any schema for ${target} in ${proto.fullName}`, () => {
       fc.assert(
         fc.property(anyParameters, anyParameters, (parameters, returns) => {
           const tool = makeTool({ name: "any", description: "Does it.", parameters, returns });

@@ -301,7 +301,7 @@ describe("fromAiSdkTools()", () => {
 });
 
 describe("fromLangChainTools()", () => {
-  it("runs tools that take one text, tools with JSON Schema, and tools of Zod 3", async () => {
+  it("runs tools with one text argument, tools with JSON Schema, and tools of Zod 3", async () => {
     const old = z3.object({ n: z3.number() });
     const tools = [
       langChainTool((text: string) => text.toUpperCase(), {

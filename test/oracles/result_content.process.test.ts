@@ -102,7 +102,7 @@ describe("a result of blocks through", () => {
     return JSON.parse(JSON.stringify(last?.content[0]?.output));
   };
 
-  it("ai 7: the model gets files, the application the metadata", async () => {
+  it("ai 7: the model receives files, and the application the metadata", async () => {
     const model = new MockLanguageModelV4({ doGenerate: whole });
     const tools = toAiSdkTools(toolset, { dispatcher });
     const { steps } = await generateText({ model, tools, prompt: "?", stopWhen: stepCountIs(3) });
@@ -128,7 +128,7 @@ describe("a result of blocks through", () => {
     assertEquals(again?.type, "content");
   });
 
-  it("ai 6: the model gets files in its form", async () => {
+  it("ai 6: the model receives files in its form", async () => {
     const model = new MockLanguageModelV3({ doGenerate: whole });
     const tools = toAiSdkTools(toolset, { dispatcher, version: 6 });
     await generateText6({ model, tools, prompt: "?", stopWhen: stepCountIs6(3) });

@@ -153,7 +153,7 @@ describe("the meta-schema of 2020-12", () => {
   });
 
   for (const [target, schemasOf] of Object.entries(SCHEMAS)) {
-    it(`takes every schema that is sent to ${target}`, () => {
+    it(`accepts every schema that is sent to ${target}`, () => {
       everyExport((tools) => {
         const schemas = sent(schemasOf(tools));
         assert(schemas.length > 0 || tools.length === 1);

@@ -8,7 +8,7 @@ import { join } from "node:path";
 const ROOT = join(import.meta.dirname, "../..");
 
 describe("the types of the SDKs", () => {
-  it("take what an export is typed as, and nothing else", () => {
+  it("accept the types of exports, and no other types", () => {
     const compiler = join("node_modules", "typescript", "bin", "tsc");
     const { status, stdout } = spawnSync(
       process.execPath,

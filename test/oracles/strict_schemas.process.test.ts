@@ -102,7 +102,7 @@ const anyParameters = aToolSchema();
 describe("OpenAI's toStrictJsonSchema()", () => {
   const schemas = strictOnes(ALL, "openai.chat.strict");
 
-  it("is given most of the tools", () => assertGreater(schemas.length, ALL.length / 2));
+  it("receives most of the tools", () => assertGreater(schemas.length, ALL.length / 2));
 
   for (const [name, schema] of schemas) {
     it(`changes nothing in ${name}`, () => {

@@ -45,7 +45,7 @@ describe("the bundled library", () => {
   });
 
   for (const specifier of ["@plue/tools/core", "@plue/tools"]) {
-    test(`leaves everything else out where only defineTool of ${specifier} is used`, async () => {
+    test(`contains nothing else if only defineTool of ${specifier} is used`, async () => {
       const file = join(app, "define.mjs");
       writeFileSync(
         file,

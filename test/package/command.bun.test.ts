@@ -64,7 +64,7 @@ for (const [name, command, ...args] of RUNTIMES) {
       assertStringIncludes(program.output.stderr, "aborted: ");
     });
 
-    test("ends when its reader has seen enough", async () => {
+    test("ends when its reader closes the pipe", async () => {
       const words = [command, ...args, COMMAND, "list", TOOLS].map((word) => `'${word}'`);
       await using shell = startProgram("sh", ["-c", `${words.join(" ")} | head -n 1`]);
       await shell.ended;
@@ -106,7 +106,7 @@ for (const [name, command, ...args] of RUNTIMES) {
       assertEquals(waited.ok ? "ok" : waited.error.code, "aborted");
     });
 
-    test("loads its tools again when a file changes, and keeps them when that fails", async () => {
+    test("reloads its tools when a file changes, and retains them if that fails", async () => {
       const file = join(folder, `served-${name.replaceAll(" ", "-")}.mjs`);
       const part = `${file}.part.mjs`;
       writeFileSync(part, 'export const description = "The first description.";');
@@ -144,7 +144,7 @@ for (const [name, command, ...args] of RUNTIMES) {
       assertEquals(await fetch(url).then(() => "there", () => "gone"), "gone");
     });
 
-    test("asks at a terminal, even if its width is unknown", async () => {
+    test("shows prompts on a terminal, even if its width is unknown", async () => {
       await using terminal = openTerminal([
         ...["sh", "-c", 'stty cols 0 && exec "$@"', "sh"],
         ...[command, ...args, COMMAND, "call", "-f", TOOLS, "launch"],

@@ -23,7 +23,7 @@ describe("a caller of a worker", () => {
   afterAll(() => Promise.all([worker.stop(), hub.stop()]));
 
   for (const what of ["permission", "refresh", "connection", "reconnection"]) {
-    it(`gets a ${what} although an earlier request for it was aborted`, async () => {
+    it(`receives a ${what} although an earlier request for it was aborted`, async () => {
       await call("/seed");
       held = Promise.withResolvers();
       isHolding = true;

@@ -58,7 +58,7 @@ describe("the handler behind a real server", () => {
     assertEquals(status === 413 || status === "closed", true, String(status));
   });
 
-  it("does not run a tool whose body never came whole", async () => {
+  it("does not run a tool whose body is incomplete", async () => {
     const before = await watch();
     const socket = await connected();
     socket.write(

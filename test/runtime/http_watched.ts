@@ -45,7 +45,7 @@ export function describeStreaming(urlOf: () => string): void {
     assertEquals([after.aborted, after.cleaned], [before.aborted + 1, before.cleaned + 1]);
   });
 
-  it("aborts a call from another connection, and its reader gets the result", async () => {
+  it("aborts a call from another connection, and sends its reader the result", async () => {
     const events = sseEvents(await start("wait", { callId: "here" }));
     const before = await until(({ inFlight }) => inFlight === 1);
     const response = await fetch(`${urlOf()}/executions/here/abort`, { method: "POST" });
@@ -61,7 +61,7 @@ export function describeStreaming(urlOf: () => string): void {
     assertEquals(after.cleaned, before.cleaned + 1);
   });
 
-  it("lets a tool run no further than a reader that does not read", async () => {
+  it("pauses a tool while its reader does not read", async () => {
     const { port } = new URL(urlOf());
     const socket = connect(Number(port), "127.0.0.1");
     await new Promise<void>((connected) => socket.once("connect", () => connected()));

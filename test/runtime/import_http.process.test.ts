@@ -139,7 +139,7 @@ describe("an imported operation over HTTP", () => {
     await left;
   });
 
-  it("leaves the server when the call is aborted", async () => {
+  it("disconnects from the server when the call is aborted", async () => {
     const left = new Promise<void>((resolve) => gone = resolve);
     const controller = new AbortController();
     answer = () => controller.abort();

@@ -140,7 +140,7 @@ describe("a slow client", () => {
     });
   }
 
-  it("that leaves while its body is read does not cause a server error", async () => {
+  it("that disconnects while its body is read does not cause a server error", async () => {
     told = Promise.withResolvers<void>();
     const socket = await open(head("/tools/ping/execute", "Content-Length: 100"));
     // When the server has answered a later request, it has received this one too.

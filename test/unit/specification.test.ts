@@ -132,7 +132,7 @@ describe("ToolAvailabilityContextTests", () => {
     assertEquals(keeps(context), ["file-read", "search-grep"]);
   });
 
-  it("Builder_ImplicitConversion_Works: the builder is taken where a context is", () => {
+  it("Builder_ImplicitConversion_Works: the builder is accepted as a context", () => {
     const builder = ToolAvailabilityContext.create().withMaxRiskLevel("safe");
     assertEquals(keeps(builder), keeps(builder.build()));
     assertEquals(keeps(builder), ["editor-open", "search-grep"]);
@@ -311,7 +311,7 @@ describe("the criteria of the registry interface", () => {
     it(`AC-2: a context with ${fields} keeps ${ids}`, () => assertEquals(keeps(context), ids));
   }
 
-  it("AC-3: each method of the builder gives the builder", () => {
+  it("AC-3: each method of the builder returns the builder", () => {
     const builder = ToolAvailabilityContext.create();
     for (
       const answer of [
@@ -335,7 +335,7 @@ describe("the criteria of the registry interface", () => {
     assertEquals([definition.name, definition.parameters], [fileRead.id, fileRead.parameters]);
   });
 
-  it("AC-7: readOnly is the required tag, whatever a hint or a risk says", () => {
+  it("AC-7: readOnly is the required tag, for any hint and risk", () => {
     assertEquals([...ToolAvailabilityContext.readOnly.requiredTags], ["read-only"]);
     const claims = defineTool({
       name: "claims",
@@ -359,7 +359,7 @@ describe("the criteria of the registry interface", () => {
     );
   });
 
-  it("keeps in with() what is given as undefined", () => {
+  it("keeps the fields that with() receives as undefined", () => {
     const context = ToolAvailabilityContext.lowRiskOnly.with({
       maxRiskLevel: undefined,
       hasTerminal: undefined,
@@ -368,7 +368,7 @@ describe("the criteria of the registry interface", () => {
     assertEquals(context.maxRiskLevel, "low");
   });
 
-  it("makes definitions by hand, empty where nothing is given, and names them in text", () => {
+  it("makes definitions by hand, with empty defaults, and names them in text", () => {
     const { name, description, parameters } = new FunctionDefinition({});
     assertEquals([name, description, parameters["type"]], ["", "", "object"]);
     assertEquals(String(new FunctionDefinition({ name: "x" })), "FunctionDefinition(x)");

@@ -20,12 +20,12 @@ interface PendingBody {
   readonly body: Promise<unknown>;
   readonly deadline: number;
   readonly reject: (error: ProblemError) => void;
-  /** The time at which to call `onSlow`; `Infinity` without `onSlow`, or after the call. */
+  /** The time to call `onSlow`; `Infinity` without `onSlow`, or once it was called. */
   slowAt: number;
   readonly onSlow: OnSlow | undefined;
 }
 
-/** In browsers a timer is a number, without these methods. */
+/** A browser's timer is a number, without these methods. */
 interface Timer {
   ref?(): void;
   unref?(): void;
@@ -70,7 +70,7 @@ export class BodyReader implements BodyBounds {
     if (READS_JSON && source.text === undefined && isBounded && length > 0) {
       return this.#inTime(raw.json(), (read) => read, undefined, onSlow);
     }
-    // If the body was read before, the server's code has the error, not the client.
+    // A body that was read before is an error of the server, not of the client.
     const { bodyUsed } = raw;
     return this.#inTime(
       isBounded ? source.text?.() ?? raw.text() : readUndeclared(raw.body, length, this.maxBytes),

@@ -75,7 +75,7 @@ const MAX_NARROWED = 512;
 /** Narrows a toolset to the tools of a caller. Callers with equal rights get the same toolset. */
 export class ToolsetNarrower {
   readonly #narrowed = new WeakMap<Toolset, BoundedMap<string, Toolset>>();
-  /** Most callers have equal rights. Comparing rights takes a tenth of the time of making a key. */
+  /** Most callers have equal rights. Comparing rights is ten times as fast as making a key. */
   #last: LastNarrowed | undefined;
 
   /** @throws {TypeError} If `authorize` returned a value that is not a caller. */
@@ -159,7 +159,7 @@ export function checkCaller(caller: Caller): void {
   checkSelection(selectionOfCaller(caller));
 }
 
-/** Checks a caller, except its rights. Rejects promises: all would be the same principal text. */
+/** Checks a caller, except its rights. Rejects promises: as text, all would be one principal. */
 export function checkAnswered(caller: Caller): void {
   requireCaller(caller);
   const values = Object.values(caller);

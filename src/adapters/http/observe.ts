@@ -80,7 +80,7 @@ export function observeRequests(options: ObserveOptions): HttpPart {
     const around: RequestObserver = async (request, answer) => {
       if (records.has(request)) return await answer();
       const time = systemClock.timestamp();
-      // Uses the clock of the calls, so that a request never seems shorter than its calls.
+      // The clock of the calls, so that a request never seems shorter than its calls.
       const began = systemClock.now();
       const record = new RequestRecord();
       records.set(request, record);

@@ -151,7 +151,7 @@ function readLimit(
     const answer = isThenable(given)
       ? await within(systemClock, storeTimeoutMs, Promise.resolve(given))
       : given;
-    // Any other value could admit a request, and would be sent in the headers.
+    // Another value could admit a request, and would be sent in the headers.
     if (answer !== TIME_OVER && isCount(answer?.count) && isCount(answer.resetMs)) return answer;
     const why = answer === TIME_OVER
       ? `did not answer within ${storeTimeoutMs} ms`
@@ -291,7 +291,7 @@ function tooManyFailures(resetMs: number): Response {
 /** The number of /64 networks in one /48 that may reach the limit. More would fill the store. */
 const NETWORKS_OF_SITE = 16;
 
-/** Longer than any address: a longer one may come from a header that the client wrote. */
+/** No address is longer. A longer text may be from a header that the client wrote. */
 const MAX_ADDRESS = 64;
 
 /** Returns the network of one client: an IPv4 address without its port, or a /64 and its site's /48. */

@@ -127,7 +127,7 @@ const EXECUTION_CLOSED: Problem = {
   detail: "This server only lists tools: neither authorize nor openExecution is set",
 };
 
-/** By source: a call may outlive its handler, and another handler of the source can abort it. */
+/** Stored by source: a call may outlive its handler, and be aborted by another one. */
 const RUNNING = new WeakMap<Registry | Toolset, RunningCalls>();
 
 /** The state that the requests of one handler or endpoint share. Each request passes through `answer`. */
@@ -138,7 +138,7 @@ export class ToolServer {
   /** True if the server has `authorize`. */
   readonly authorizes: boolean;
   readonly allowedOrigins: readonly string[];
-  /** The reason why execution is closed to everyone, if it is. */
+  /** The reason why no caller may execute tools, if there is one. */
   readonly executionClosed: Problem | undefined;
   readonly heartbeatMs: number;
   /** True if calls are traced. */

@@ -166,7 +166,7 @@ export interface StoredRateLimitsOptions {
 }
 
 const PART_OF_FREE = 8;
-/** The maximum number of keys with permits in advance. The permits of an evicted key are lost. */
+/** The maximum number of keys with prefetched permits. An evicted key loses its permits. */
 const MAX_KEYS = 10_000;
 
 /**
@@ -197,7 +197,7 @@ export function storedRateLimits(
   /** The last operation of each key: operations of a key are serialized. */
   const turns = new Map<string, Promise<unknown>>();
 
-  /** Takes permits out of the store, more than the amount if many are free; none if too few are. */
+  /** Takes the amount from the store, or more if many permits are free; nothing if too few are. */
   async function lease(
     key: string,
     amount: number,
@@ -225,11 +225,11 @@ export function storedRateLimits(
       ? known
       : undefined;
     const rest = own?.left ?? 0;
-    // Counts only rise in a window, so a request that once exceeded the limit would exceed it again.
+    // Counts only rise within a window, so a request above the limit stays above it.
     const isFull = own !== undefined && amount - rest > window.limit - own.count;
     if (own === undefined || (rest < amount && !isFull)) {
       const more = await lease(key, amount - rest, window);
-      // Permits are taken only if there are enough.
+      // The lease is empty if too few permits are free.
       own = { ...more, left: rest + more.left };
       permits.set(key, own);
     }

@@ -83,7 +83,7 @@ export class ClientSignal implements CallClient, QuickWait<unknown> {
     this.#whenLong?.();
   }
 
-  /** Called once, when the call begins to count as long. */
+  /** Called once the call counts as long. */
   protected becameLong(): void {}
 }
 
@@ -203,7 +203,7 @@ export type RequestObserver = (
 
 /** One call of a request, while it runs. */
 export interface RequestCall {
-  /** Records the first result only: a client may disconnect while the result arrives. */
+  /** Records the first result only: the client may disconnect while the result is sent. */
   end(result: ToolResult): void;
 }
 

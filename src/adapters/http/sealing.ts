@@ -1,4 +1,4 @@
-/** Encrypts data with secrets that can be changed: JSON Web Encryption (`dir`, `A256GCM`) by `jose`. */
+/** Encrypts data with replaceable secrets: JSON Web Encryption (`dir`, `A256GCM`) by `jose`. */
 
 import { base64url } from "../../execute/durable/mod.ts";
 import { attemptOr, fail } from "../../tool/mod.ts";

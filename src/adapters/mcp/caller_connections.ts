@@ -131,7 +131,7 @@ export class CallerConnections {
     own.calls++;
     own.stopTimer();
     try {
-      // Each call removes it, because on Workers, its promise rejects if the first request has ended.
+      // Each call removes it: on Workers, its promise rejects if the first request has ended.
       const ready = own.ready.catch((error) => {
         this.#remove(key, own);
         throw error;

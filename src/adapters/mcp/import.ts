@@ -293,7 +293,7 @@ class McpImport implements ImportedMcpServer {
 
   async #follow(client: Client, followsSkills: boolean): Promise<void> {
     const onChanged = (): void => {
-      // One pending read is enough for any number of notifications.
+      // One pending read covers any number of notifications.
       this.#cancelRead ??= systemClock.setTimeout(() => {
         this.#cancelRead = undefined;
         // Reads with the current client, which may have replaced this one.

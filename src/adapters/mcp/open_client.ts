@@ -169,7 +169,7 @@ function commandOpener(source: McpCommand, limits: ClientLimits): ClientOpener {
             await starting;
           }
         }
-        // The SDK tries the revision on a copy, which it makes only of a class with this method.
+        // The SDK probes the revision with a copy, which it makes only of a class with this method.
         const _dispose: unknown = Reflect.get(StdioClientTransport.prototype, "_dispose");
         Object.assign(ProgramTransport.prototype, { _dispose });
         const transport = new ProgramTransport({

@@ -139,7 +139,7 @@ export function followingBus(
   idle: () => Promise<void>,
 ): ServerEventBus {
   return {
-    // Empty, because `Followers` sends the events to all streams of the endpoint.
+    // Does nothing, because `Followers` sends the events to all streams of the endpoint.
     publish() {},
     subscribe(listener) {
       const following = begin();

@@ -58,7 +58,7 @@ function streamOf(work: Promise<Response>, options: SlowAnswerOptions): Response
   return cancelledIfUnread(response, ended, UNREAD_HEARTBEATS * options.heartbeatMs);
 }
 
-/** The number of heartbeats for which a response may stay unread. */
+/** The number of heartbeats after which an unread response is cancelled. */
 const UNREAD_HEARTBEATS = 2;
 
 /** Cancels a body that is not read: Workers drop the response of a client that has left, silently. */

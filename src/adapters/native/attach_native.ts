@@ -138,7 +138,7 @@ function pathOf(library: string | URL): string {
 const ABI_VERSION = 1;
 
 const BUFFER_BYTES = 256 * 1024;
-/** A buffer larger than this was grown for a large frame, and is not reused. */
+/** The maximum size of a reused buffer: a larger one was allocated for a large frame. */
 const KEPT_BYTES = 1024 * 1024;
 
 interface GuestSettings extends Pick<NativeAttachment, "wake"> {
@@ -223,7 +223,7 @@ export class Guest {
       this.#library.close(descriptor);
       throw error;
     }
-    // Reads frames now, because libplue does not wake the runtime for the configuration.
+    // libplue does not wake the runtime for the configuration.
     this.#drain();
   }
 

@@ -178,7 +178,7 @@ function byteAt(bytes: Uint8Array, at: number): number {
 }
 
 const START_BYTES = 64 * 1024;
-/** A block larger than this was grown for a large frame, and is not reused. */
+/** The maximum size of a reused block: a larger one was allocated for a large frame. */
 const KEPT_BYTES = 1024 * 1024;
 /** Longer text is encoded separately: in place, it would take three bytes per UTF-16 unit. */
 const SHORT_TEXT = 16 * 1024;

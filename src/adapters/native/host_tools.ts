@@ -92,7 +92,7 @@ export interface NativeTools {
   /** The selection of tools that hosts may use, independent of their configuration. */
   readonly selection?: Selection | undefined;
   readonly tasks?: CallTasks | undefined;
-  /** Makes bridges without options. By default `createToolBridge`. */
+  /** Makes the bridge for `"bridge": true` in a configuration. By default, `createToolBridge`. */
   readonly bridge?: ((toolset: Toolset) => Toolset) | undefined;
 }
 
@@ -249,7 +249,7 @@ export class HostTools {
     if (this.#offered.isCurrent()) return;
     const { registry, selection, dispatcher } = this.#tools;
     this.#offered = registry.select(selection);
-    // The registry rejects calls of tools that it has no longer.
+    // The registry rejects calls of unregistered tools.
     this.#toolset = attemptOr(this.#toolset, () => this.#shown());
     this.#dispatcher = dispatcher.withToolset(this.#toolset);
     this.#watch();

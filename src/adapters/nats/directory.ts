@@ -106,7 +106,7 @@ export class Directory {
       const bucket = await Bucket.open({ connection, name: DIRECTORY });
       const directory = new Directory(link, bucket, onChange, hasDefinitions);
       await directory.#follow(directory.#round);
-      // Rejects a wrong clock, with which all calls would fail for a reason that is hard to find.
+      // Rejects a wrong clock: all calls would fail, and the cause would be hard to find.
       checkSkew(directory.skewMs);
       return directory;
     } catch (cause) {
@@ -129,7 +129,7 @@ export class Directory {
    * the watch, which the client notices only after 90 s.
    */
   expect(revision: number): void {
-    // If the revision is still missing after reading, it was never written.
+    // A revision that is still missing after the read was never written.
     if (!(revision > this.#readTo && revision > this.#expected)) return;
     const now = systemClock.now();
     this.#behindSince ??= now;

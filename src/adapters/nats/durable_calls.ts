@@ -135,7 +135,7 @@ export class DurableCalls {
     const send = async (): Promise<void> => {
       // The server drops a duplicate with this id. A call with another definition has another id.
       let sent = await runs.send(sealed, `${key}.${digest}`);
-      // The message of a duplicate that no worker holds may be gone. Two messages run the call once.
+      // The stream may have lost a duplicate without a lease. Two messages run the call once.
       if (sent?.duplicate && !await runs.isHeld(key)) {
         mayBeStored = true;
         sent = await runs.send(sealed, nuid.next());
@@ -226,7 +226,7 @@ export class DurableCalls {
     };
     const abort = (): void => {
       disarm();
-      // If no worker reports within this time, the dispatcher gets the outcome "unknown".
+      // If no worker reports within this time, `ran` is "unknown".
       disarm = systemClock.setTimeout(() => stopped("unknown"), STOPPED_MS);
       this.#cancel(runs, key).then((ran) => ran && stopped(ran), this.#link.log);
     };

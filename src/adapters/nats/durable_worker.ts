@@ -257,7 +257,7 @@ export class DurableWorker {
       void this.#endMistimed(delivery, result);
       return true;
     }
-    // The server drops calls after KEPT_MS, so this machine's clock is ahead if a call seems older.
+    // The server drops calls after KEPT_MS. If a call seems older, this machine's clock is ahead.
     const isAhead = now - storedAt > KEPT_MS + MAX_SKEW_MS;
     if (!isAhead && storedAt - now <= MAX_SKEW_MS) return false;
     retry(0);
@@ -346,7 +346,7 @@ export class DurableWorker {
     // Acknowledges the call even if another run has written the result: a result exists.
     if (isMine) return this.#finish(delivery);
     const found = await records.read(key);
-    // This run has lost the lease, so the task is left to the run that has it.
+    // Another run has the lease, and ends the task.
     if (found?.record.result !== undefined) delivery.ack();
     const given = await result;
     const { acknowledged, ran } = given.ok ? {} : given.error;

@@ -287,7 +287,7 @@ export class RemoteCalls {
   }
 
   #say(call: RunningCall, control: Control): void {
-    // Without a connection the client would buffer this message, which is useless later.
+    // Without a connection, the client would buffer this message and send it too late.
     if (this.#link.down !== undefined) return;
     callHook(() => call.control.send(control), this.#link.log);
   }

@@ -317,7 +317,7 @@ export class ServedCalls {
           if (served.silence >= TICKS_TO_LOSE) this.#abort(served, "The caller is gone");
           continue;
         }
-        // After a stop of the process, callers have waited longer than the number of ticks shows.
+        // If the process was stopped, callers have waited longer than `silence` counts.
         if (served.silence < TICKS_TO_BEAT && !wasStopped) continue;
         // The parts of a large message are heartbeats too.
         if (served.sender.isAmid) continue;

@@ -44,7 +44,7 @@ export class SettledStore implements CallStore {
     return this.#settle(key, marked, revision, write);
   }
 
-  /** After a lost response, returns true even if another process has deleted the value. */
+  /** After a lost response, returns true even if another process deleted the value. */
   async delete(key: string, revision: number): Promise<boolean> {
     for (let tries = 0;; tries++) {
       try {
@@ -66,7 +66,7 @@ export class SettledStore implements CallStore {
     return (await this.#store.due(...query)).map(withoutMark);
   }
 
-  /** The time of the store, or of `clock` if the store has no clock. */
+  /** Returns the time of the store; without a clock in the store, the time of `clock`. */
   timeBy(clock: Pick<RegistryClock, "timestamp">): number {
     return assertSync(this.#store.now?.() ?? clock.timestamp());
   }

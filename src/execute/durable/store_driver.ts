@@ -27,7 +27,7 @@ export interface StoreRow {
 
 /** A write. A time is `null` if it is not set. */
 export interface StoreWrite extends Pick<StoreRow, "key" | "expires"> {
-  /** The driver may retain its buffer. */
+  /** The driver may retain the buffer. */
   readonly value: Uint8Array<ArrayBuffer>;
   /** The revision to replace; `null` to create the key. */
   readonly expected: number | null;
@@ -262,7 +262,7 @@ export class SqlEntries {
   }
 
   list(prefix: string, after: string): readonly StoreRow[] {
-    // "/" is the next character after ".". (LIKE has patterns of at most 50 bytes in an object.)
+    // A range, because Durable Objects limit a LIKE pattern to 50 bytes. "/" follows "." in ASCII.
     return this.#page(
       "key >= ?1 and key < ?2 || '/' and key <> ?3 and " +
         "(key = ?2 or key > ?2 || '.') order by key limit ?4",

@@ -206,7 +206,7 @@ export class TaskQueue extends CallTasks {
       const begunAt = clock.now();
       const free = concurrency - running.total;
       const first = free === 0 ? NONE_DUE : await takeDue(Math.min(2 * free, PAGE));
-      // The first tasks may belong to tools that are busy, or that only other processes have.
+      // The first tasks may be for tools that are busy, or that only other processes have.
       const next = first.last === undefined ? NONE_DUE : await takeDue(PAGE, after ?? first.last);
       after = next.last;
       if (signal.aborted) break;

@@ -28,7 +28,7 @@ export const PAGE = 128;
 export const MAX_DUE = 1_000;
 /** After reading this number of bytes, the worker pauses for other work of the process. */
 const TURN_BYTES = 262_144;
-/** The number of bytes that take as long to read as a task takes to claim. */
+/** The cost of claiming a task: the number of bytes that could be read in the same time. */
 const CLAIM_BYTES = 4_096;
 
 export class TaskWorker {

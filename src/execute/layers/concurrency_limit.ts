@@ -24,7 +24,7 @@ export interface ConcurrencyLimitLayer extends Layer {
  * leaves the layer, even if its tool ignores its signal and still runs. Otherwise, one such tool
  * could block the dispatcher forever. The metrics count such tools as abandoned. If the queue is
  * full, further calls fail with `overloaded`. A tool with `callsTools` needs no slot, because its
- * calls could wait forever for that slot. Stage `run`.
+ * own calls could wait for that slot forever. Stage `run`.
  *
  * @throws {TypeError | RangeError} If a limit is invalid.
  */

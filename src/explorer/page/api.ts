@@ -109,7 +109,7 @@ export async function* eventsOf(response: Response): AsyncGenerator<readonly Str
   }
 }
 
-/** Creates an id for a call. `crypto.randomUUID` does not exist on pages served over plain HTTP. */
+/** Creates an id for a call. Pages over plain HTTP have no `crypto.randomUUID`. */
 export function newCallId(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(12));
   return `page-${[...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;

@@ -213,7 +213,7 @@ function QuestionForm({ question, call, onAnswer }: {
   const [content, setContent] = useState<unknown>(() => schema.initial(schema.root));
   const takesContent = kind === "input" && question.schema !== undefined;
   const accept = (): void => {
-    // The call notices when the person has finished on the other page.
+    // The call resumes when the person has finished on the other page.
     if (isOpened) open(visit, "_blank", "noopener,noreferrer");
     onAnswer({ action: "accept", ...(takesContent && { content }) });
   };

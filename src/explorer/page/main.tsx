@@ -170,7 +170,7 @@ function Rail({ onKeys }: { readonly onKeys: () => void }): JSX.Element {
   );
 }
 
-/** The number of things that wait for a person; nothing for none. */
+/** The number of things that wait for a person; nothing for 0. */
 function Count({ of: [count, what] = [0, ""] }: {
   readonly of?: readonly [number, string] | undefined;
 }): JSX.Element | null {

@@ -14,7 +14,7 @@ export function ToolPage({ shown }: {
   const { id, view } = shown;
   const listed = tools.value.get(id);
   const state = loading.value;
-  // A tool that is not available is not listed, but can be shown.
+  // An unavailable tool is not listed, but can be shown.
   const { value: found, error } = useLoaded(
     async () =>
       listed === undefined && state === "ready"

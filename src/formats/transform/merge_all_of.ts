@@ -99,7 +99,7 @@ export function mergeSchemas(trace: Trace, a: JsonSchema, b: JsonSchema): JsonSc
   return withRest(trace, result, rest);
 }
 
-/** The result for two values of a keyword that one keyword cannot express: `allOf` has both. */
+/** The result for two values that one keyword cannot express: `allOf` has both. */
 const APART: unique symbol = Symbol("apart");
 /** The result for two values of a keyword that no instance can satisfy together. */
 const NEVER: unique symbol = Symbol("never");
@@ -278,7 +278,7 @@ function withRest(trace: Trace, merged: Merged, rest: JsonSchema): JsonSchemaObj
 /** The maximum number of nodes of the result, which references can double at each step. */
 const MAX_NODES = 20_000;
 
-/** The keywords that are sent at the end of a recursive schema. */
+/** The keywords that are kept where a recursive schema is cut. */
 const STAYS = ["type", "title", "description"] as const;
 
 /** Replaces each local `$ref` by its target. A recursive `$ref` is followed once, then cut. */

@@ -100,7 +100,7 @@ export function findReferences(trace: Trace | undefined, root: JsonSchema): Refe
   return { recursive, external };
 }
 
-/** Returns the nodes on and between cycles, by removing the nodes at the ends of the graph. */
+/** Returns the nodes on and between cycles. Removes nodes without edges in or out, repeatedly. */
 function onLoops<Node>(leads: ReadonlyMap<Node, ReadonlySet<Node>>): ReadonlySet<Node> {
   const back = new Map<Node, Set<Node>>();
   for (const node of leads.keys()) back.set(node, new Set());

@@ -182,7 +182,7 @@ function effectWithin(effect: Effect, keyword: string, node: JsonSchemaObject): 
   }
 }
 
-/** Returns true if a `$ref` with a negation, or `unevaluated…`, hides the effect of a change. */
+/** Returns true if a negated `$ref`, or `unevaluated…`, makes the effect of a change unknown. */
 export function hidesEffects(trace: Trace, schema: JsonSchema): boolean {
   let negated = false;
   let reference = false;

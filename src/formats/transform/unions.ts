@@ -185,7 +185,7 @@ export function distributeUnions(root: JsonSchema, context: Context): JsonSchema
   }
 }
 
-/** Returns true if the target of a reference has the keywords, so that the reference can stay. */
+/** Returns true if the reference can stay, because its target has the keywords. */
 function saysAlready(
   trace: Trace,
   target: JsonSchema | undefined,

@@ -65,7 +65,7 @@ describe("sealedTickets()", () => {
     assertStringIncludes(result.ok ? "" : result.error.message, "is damaged");
   });
 
-  it("takes keys in Base64", async () => {
+  it("accepts keys in Base64", async () => {
     const text = btoa(String.fromCharCode(...secret(255)));
     const url = text.replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
     const { ticket } = await suspend(withKeys(text));
@@ -73,7 +73,7 @@ describe("sealedTickets()", () => {
     assertEquals(result.ok, true);
   });
 
-  it("leaves nothing behind for 1,000 calls that wait", async () => {
+  it("leaves no timers and listeners for 1,000 suspended calls", async () => {
     let timers = 0;
     const dispatcher = new ToolDispatcher(registry, {
       tickets: sealedTickets({ keys: [secret(1)] }),

@@ -228,7 +228,7 @@ describe("codeTool()", () => {
     assertEquals(events, ["began", "ended", "run_code ended"]);
   });
 
-  it("gives each call of a program a separate id, even if the id of the program is long", async () => {
+  it("assigns a separate id to each call of a program, even if the program's id is long", async () => {
     const dispatcher = await dispatcherOf();
     const code = "return [await tools.who(), await tools.who()].map(({ callId }) => callId);";
     const result = await dispatcher.dispatch({ ...callOf(code), callId: "c".repeat(256) });

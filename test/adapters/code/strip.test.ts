@@ -41,7 +41,7 @@ describe("stripTypes()", () => {
     );
   });
 
-  it("uses the function that it gets", () => {
+  it("uses the passed function", () => {
     assertEquals(stripTypes("a: b\n// c", (source) => source.replace(": b", "")), "a\n// c");
   });
 });

@@ -201,7 +201,7 @@ for (const create of [() => new Service()]) {
       assertEquals([...removed.paid, ...changed.paid, ...ruled.paid], []);
     });
 
-    it("keeps results of earlier calls from a caller who no longer sees their tool", async () => {
+    it("rejects the ticket if the caller's toolset no longer has a called tool", async () => {
       const service = create();
       const code = 'const ids = await tools.list(); await tools.pay({ id: "x" }); return ids;';
       const suspended = waiting(await service.run(code));

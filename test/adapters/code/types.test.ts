@@ -80,7 +80,7 @@ describe("toolsAsTypeScript()", () => {
     );
   });
 
-  it("gives equal types of several tools one name, and different ones different names", () => {
+  it("names equal types of several tools once, and different types differently", () => {
     const returning = (name: string, type: string): Tool => {
       const item = {
         type: "object",
@@ -152,7 +152,7 @@ describe("toolsAsTypeScript()", () => {
     );
   });
 
-  it("never lets a description, a default or a pattern leave its comment", () => {
+  it("keeps each description, default and pattern inside its comment", () => {
     const hostile = fc.oneof(
       fc.string({ unit: fc.constantFrom("*", "/", "\n", "@ts-ignore", "`", "\u2028", "\\", "x") }),
       fc.string({ unit: "binary" }),

@@ -82,7 +82,7 @@ describe("callStoreObject()", () => {
     assertEquals(state.storage.sql.exec("select bytes from owners where owner = ?", "a").length, 1);
   });
 
-  it("resumes due tasks, and looks again after ten seconds", async () => {
+  it("resumes due tasks, and checks again after ten seconds", async () => {
     const seen: unknown[] = [];
     const { store, state, object, alarms } = createStore({
       store: () => store,

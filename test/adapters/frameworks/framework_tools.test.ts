@@ -66,7 +66,7 @@ describe("toAiSdkTools()", () => {
     );
   });
 
-  it("gives tools that may be written to, and new ones each time", () => {
+  it("returns new, writable tools each time", () => {
     const first = toAiSdkTools(toolset, { dispatcher });
     Object.assign(first["clock__wait"] ?? {}, { description: "Other." });
     assertEquals(toAiSdkTools(toolset, { dispatcher })["clock__wait"]?.description, "Waits.");

@@ -209,7 +209,7 @@ describe("runTools()", () => {
 });
 
 describe("streamTools()", () => {
-  it("ends the request when its reader leaves", async () => {
+  it("ends the request when its reader stops", async () => {
     let closed = false;
     async function* events() {
       try {
@@ -248,7 +248,7 @@ describe("streamTools()", () => {
     }
   });
 
-  it("takes every target that has a client", async () => {
+  it("supports every target with a client", async () => {
     const targets: readonly ClientTarget[] = [
       "openai",
       "openai.chat",

@@ -32,7 +32,7 @@ function call(
 }
 
 describe("an owner's function that makes the bridge", () => {
-  it("is called once for callers who see the same", async () => {
+  it("is called once for callers with the same toolset", async () => {
     let made = 0;
     const app = bridged({
       authorize: () => ({ role: "control" }),
@@ -45,7 +45,7 @@ describe("an owner's function that makes the bridge", () => {
     assertEquals(made, 1);
   });
 
-  it("must give the bridge to the caller's tools, and to no others", async () => {
+  it("must return the bridge to exactly the caller's tools", async () => {
     const errors: string[] = [];
     const everything = createToolBridge(sampleRegistry().select());
     for (const made of [everything, sampleRegistry().select()]) {

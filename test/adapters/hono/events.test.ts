@@ -36,7 +36,7 @@ describe("GET /events", () => {
     await events.return(undefined);
   });
 
-  it("follows the tools that the caller sees, and names no other tool", async () => {
+  it("streams changes of the caller's tools, and names no hidden tool", async () => {
     const registry = sampleRegistry();
     const { events } = await follow(registry, { authorize: (): Caller => ({ role: "impl" }) });
     const [ours, theirs] = [{ roles: ["impl"] }, { roles: ["control"] }];
@@ -126,7 +126,7 @@ describe("GET /events", () => {
     for (const { body } of [second, nobody, third]) await body?.cancel();
   });
 
-  it("gives one caller a sixteenth of the streams", async () => {
+  it("limits one caller to a sixteenth of the streams", async () => {
     const app = createToolHandler(sampleRegistry(), {
       maxStreams: 17,
       authorize: () => ({ principal: "ann" }),

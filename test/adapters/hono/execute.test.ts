@@ -212,7 +212,7 @@ describe("POST /executions/:callId/abort", () => {
     assertEquals((await response.json()).calls[0].result.error.code, "aborted");
   });
 
-  it("aborts a call that streams, whose reader gets the result", async () => {
+  it("aborts a streaming call, and sends its reader the result", async () => {
     const { app, run, started } = bench();
     const events = allEvents(await run("wait", { callId: "a b/c" }));
     await started.promise;

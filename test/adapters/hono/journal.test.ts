@@ -56,7 +56,7 @@ describe("GET /journal", () => {
     });
   }
 
-  it("is closed to callers who may not see hidden tools", async () => {
+  it("rejects callers without access to hidden tools", async () => {
     const { status, body } = await read("", undefined, "caller");
     assertEquals([status, body.code, body.records], [403, "denied", undefined]);
     assertEquals((await read("", undefined, "nobody")).status, 401);

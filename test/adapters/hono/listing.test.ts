@@ -8,7 +8,7 @@ import { BASE, handler, idsOf, sampleRegistry } from "./support.ts";
 import { toolOf } from "../../support/tool_of.ts";
 
 describe("GET /tools", () => {
-  it("waits for an index that is asynchronous, and keeps its page", async () => {
+  it("waits for an asynchronous index, and caches the page", async () => {
     let searches = 0;
     const words = createToolIndex();
     const registry = new ToolRegistry({
@@ -31,7 +31,7 @@ describe("GET /tools", () => {
     ]);
   });
 
-  it("gives two processes with other tools other ETags, though their revisions are equal", async () => {
+  it("sends different ETags for different tools of two processes with equal revisions", async () => {
     const etagOf = async (name: string): Promise<string | null> =>
       (await createToolHandler(
         new ToolRegistry({ tools: [toolOf(name)] }),
@@ -63,7 +63,7 @@ describe("createToolHandler()", () => {
       ["/tools?q=%C3%A4", "/tools?wrong=1", "/tools/nope", "/nope", "/tools/echo/execute"],
     )
   ) {
-    it(`says by HEAD how long ${path} is`, async () => {
+    it(`responds to HEAD with the length of ${path}`, async () => {
       const app = handler();
       const whole = await app.request(BASE + path);
       const { byteLength } = await whole.arrayBuffer();

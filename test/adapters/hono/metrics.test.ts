@@ -89,7 +89,7 @@ describe("GET /metrics", () => {
       await (await app.request(`${BASE}/metrics`, { headers: { accept, ...as(who) } })).text();
   }
 
-  it("sums over the tools that the caller sees, whichever they are", async () => {
+  it("sums over exactly the caller's tools", async () => {
     const ask = await asked("application/json");
     const figures = async (who: string): Promise<unknown[]> => {
       const { calls, failed, inFlight, queued, unknownTool, tools } = JSON.parse(await ask(who));

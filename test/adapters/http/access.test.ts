@@ -132,7 +132,7 @@ describe("access", () => {
 });
 
 describe("a stream of changes", () => {
-  it("cannot be embedded by another site or taken for another type", async () => {
+  it("forbids embedding by other sites, and type sniffing", async () => {
     const registry = sampleRegistry();
     const events = { headers: { accept: "text/event-stream" } };
     for (

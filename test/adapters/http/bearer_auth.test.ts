@@ -125,7 +125,7 @@ describe("bearerAuth()", () => {
     );
   });
 
-  it("does not follow changes of the map that it was given", async () => {
+  it("ignores later changes of the passed map", async () => {
     const tokens = new Map(TOKENS);
     const authorize = bearerAuth({ tokens });
     tokens.set("a-later-token-is-long", {});

@@ -215,7 +215,7 @@ describe("createToolHandler()", () => {
     }
   });
 
-  it("leaves other paths to the routes that are added to it", async () => {
+  it("passes other paths to the added routes", async () => {
     const app = createToolHandler(registry, { openExecution: true });
     app.get("/more", (c) => c.text("more"));
     assertEquals(await (await app.request(`${BASE}/more`)).text(), "more");

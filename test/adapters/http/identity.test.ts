@@ -16,7 +16,7 @@ describe("authorize", () => {
     }
   });
 
-  it("lets a caller call exactly what it sees", async () => {
+  it("runs exactly the tools that a caller can list", async () => {
     for (const caller of [{}, { role: "control" }, { maxRisk: "safe" }] satisfies Caller[]) {
       const app = handler(as(caller));
       const seen = await idsOf(await app.request(`${BASE}/tools`));

@@ -61,7 +61,7 @@ describe("jwtAuth()", () => {
     }
   });
 
-  it("gives callers no role or scopes that the token does not have", async () => {
+  it("grants only the role and scopes of the token", async () => {
     for (
       const claims of [{}, { role: 5, scope: 5 }, { role: ["control"] }, { role: "", scope: "" }]
     ) {

@@ -222,7 +222,7 @@ describe("telemetry", () => {
     });
   }
 
-  it("names no tool that the caller does not see", async () => {
+  it("names no tool that is hidden from the caller", async () => {
     const { log, telemetry } = recorded();
     const { app } = observed({ dispatch: { telemetry } });
     await execute(app, "task:approve", {});

@@ -226,7 +226,7 @@ describe("options", () => {
     });
   }
 
-  it("are taken where they are right", () => {
+  it("are accepted if they are valid", () => {
     jwt({
       requiredScopes: ["a"],
       algorithms: ["ES256"],

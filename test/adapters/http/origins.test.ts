@@ -8,7 +8,7 @@ const PAGE = "https://app.example.com";
 const OPEN: ToolHandlerOptions = { allowedOrigins: [PAGE], cors: true };
 
 describe("cors", () => {
-  it("lets a listed origin read the response to an internal error", async () => {
+  it("allows a listed origin to read the response to an internal error", async () => {
     const app = handler(OPEN);
     app.get("/broken", () => {
       throw new Error("broken");
@@ -18,7 +18,7 @@ describe("cors", () => {
     assertEquals(response.headers.get("access-control-allow-origin"), PAGE);
   });
 
-  it("lets a listed origin read a rejection", async () => {
+  it("allows a listed origin to read a rejection", async () => {
     // The headers of a fetched response are immutable.
     const fixed = Object.defineProperty(new Response(null, { status: 401 }), "headers", {
       value: new Proxy(new Headers({ "x-kept": "1" }), {

@@ -192,7 +192,7 @@ describe("limitFailedLogins()", () => {
     });
   }
 
-  it("lets a site with a whole /48 fail no more often than 16 clients", async () => {
+  it("limits a site with a whole /48 to the failures of 16 clients", async () => {
     const { status } = serveLogins({
       store: new MemoryRateLimitStore({ maxKeys: 100, now: () => 0 }),
     });

@@ -35,7 +35,7 @@ describe("RunningCalls", () => {
     });
   }
 
-  it("lets the calls of one name end in any order", async () => {
+  it("supports calls with one id that end in any order", async () => {
     const key = { principal: "ann", callId: "c1" };
     for (const order of [[0, 1, 2], [2, 1, 0], [1, 0, 2], [1, 2, 0], [0, 2, 1], [2, 0, 1]]) {
       const calls = new RunningCalls();

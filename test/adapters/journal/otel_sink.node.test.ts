@@ -35,7 +35,7 @@ describe("otelSink()", () => {
     ["an export hangs", { emit: () => {} }, () => new Promise(() => {})],
   ];
   for (const [what, logger, flush] of BROKEN) {
-    it(`keeps or counts the records of all calls if ${what}, and no error leaves it`, async () => {
+    it(`stores or counts the records of all calls if ${what}, and throws no error`, async () => {
       const { clock } = recorded([]);
       const { call, journal: kept } = recorded([{ name: "ping", execute: () => "pong" }], {
         ...{ sink: otelSink(logger, flush), maxBuffered: 5_000, clock },

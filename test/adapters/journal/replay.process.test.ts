@@ -121,7 +121,7 @@ describe("replay()", () => {
     assertEquals(runs(), 1);
   });
 
-  it("validates and approves calls before it looks for their recordings", async () => {
+  it("validates and approves calls before it searches for their recordings", async () => {
     const { file } = await recorded(two);
     const guarded = { ...REFUND, requiresApproval: true };
     const { call } = fixture([guarded], { layers: [replay(file)], approve: () => false });

@@ -163,7 +163,7 @@ describe("questions to clients before 2026-07-28", () => {
     });
   }
 
-  it("are answered after another endpoint has taken the place of the first one", async () => {
+  it("accept answers after another endpoint has replaced the first one", async () => {
     let current = endpoint([greet]);
     const { client } = await older(
       { fetch: (request) => current.fetch(request) },
@@ -178,7 +178,7 @@ describe("questions to clients before 2026-07-28", () => {
     await client.close();
   });
 
-  it("of concurrent calls get the answers to their own call", async () => {
+  it("of concurrent calls receive the answers to their own call", async () => {
     const two = asking(
       async ({ who }: { who: string }, { ask }) =>
         `${who}: ${said(await ask("user", { ...NAME, message: who }))}`,
@@ -200,7 +200,7 @@ describe("questions to clients before 2026-07-28", () => {
     await client.close();
   });
 
-  it("take no answer from another caller or session", async () => {
+  it("reject answers of another caller or session", async () => {
     const mcp = endpoint([greet], {
       authorize: (request) => ({ principal: request.headers.get("x-who") ?? "nobody" }),
     });

@@ -410,7 +410,7 @@ describe("clients that follow the list", () => {
     }
   });
 
-  it("take no places of others", async () => {
+  it("use no slots of other callers", async () => {
     const mcp = createMcpEndpoint(new ToolRegistry(), {
       maxStreamsPerPrincipal: 1,
       authorize: (request) => ({ principal: request.headers.get("x-who") ?? "nobody" }),
@@ -452,7 +452,7 @@ describe("clients that follow the list", () => {
     await client.close();
   });
 
-  it("get a stream by GET before the newest revision", async () => {
+  it("open a stream by GET before the newest revision", async () => {
     const registry = new ToolRegistry();
     const mcp = createMcpEndpoint(registry, { heartbeatMs: 60_000, maxStreams: 1 });
     const get = (): Promise<Response> =>
@@ -470,7 +470,7 @@ describe("clients that follow the list", () => {
     await next.body?.cancel();
   });
 
-  it("learn that a fixed toolset does not change", async () => {
+  it("are notified that a fixed toolset does not change", async () => {
     const toolset = new ToolRegistry({ tools: [named("one")] }).select();
     const client = await connect(createMcpEndpoint(toolset));
     assertEquals(client.getServerCapabilities()?.tools?.listChanged, false);

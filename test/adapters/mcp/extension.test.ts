@@ -222,7 +222,7 @@ describe("McpEndpoint.notify", () => {
     );
   });
 
-  it("releases the slot of a stream when its client leaves", async () => {
+  it("releases the slot of a stream when its client disconnects", async () => {
     const mcp = extended({ maxStreams: 1 });
     for (let round = 0; round < 3; round++) {
       const stream = messagesOf(await listen(mcp, { promptsListChanged: true }));
@@ -297,7 +297,7 @@ describe("subscriptions to resources before 2026-07-28", () => {
     assertEquals((await subscribe(mcp, session, long("c"))).result, {});
   });
 
-  it("want a session", async () => {
+  it("require a session", async () => {
     const { error } = await messageIn(
       await extended().fetch(
         legacyRequest({

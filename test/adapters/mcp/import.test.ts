@@ -376,7 +376,7 @@ describe("importMcpServer({ mayAsk })", () => {
     return { mcp: createMcpEndpoint(far, { openExecution: true, dispatcher }), runs: () => runs };
   }
 
-  it("asks the caller what the server asks", async () => {
+  it("forwards the server's questions to the caller", async () => {
     const { mcp, runs } = farAsking();
     const registry = new ToolRegistry();
     await using _server = await importMcpServer(URL_OF_MCP, {
@@ -430,7 +430,7 @@ describe("importMcpServer({ mayAsk })", () => {
     assertEquals([requests, runs()], [3, 1]);
   });
 
-  it("lets no server ask otherwise", async () => {
+  it("forwards no question without the option", async () => {
     const registry = new ToolRegistry();
     await using _server = await importMcpServer(URL_OF_MCP, {
       namespace: "far",

@@ -161,7 +161,7 @@ describe("an imported server that sends too much", () => {
     assertEquals(pages, 64);
   });
 
-  it("gets few answers at a time to its own requests", async () => {
+  it("receives few responses at a time to its own requests", async () => {
     const asked = Array.from({ length: 500 }, (_, index) => ({
       jsonrpc: "2.0",
       id: `ask-${index}`,
@@ -578,7 +578,7 @@ describe("boundedFetch()", () => {
     await assertRejects(() => response.text());
   });
 
-  it("counts a line as 2 KiB, as an event takes time even if it is empty", async () => {
+  it("counts a line as 2 KiB, because an empty event takes time, too", async () => {
     const unasked = new UnaskedMessages();
     const headers = { "content-type": "text/event-stream" };
     // workerd would split a text into smaller chunks.

@@ -57,7 +57,7 @@ async function pinned(
 }
 
 describe("importMcpServer() with pins", () => {
-  it("trusts the first definitions, and recognises them after a restart", async () => {
+  it("approves the first definitions, and recognises them after a restart", async () => {
     const store = memoryStore();
     const first = await pinned(store);
     assertEquals([first.registry.ids, first.server.held], [["far:add", "far:send"], []]);
@@ -146,7 +146,7 @@ describe("importMcpServer() with pins", () => {
 });
 
 describe("importMcpServer() with choices per tool", () => {
-  it("keeps them while the server changes", async () => {
+  it("apply while the server changes", async () => {
     const { far, registry, server } = await pinned(memoryStore(), {
       pins: undefined,
       exclude: ["send"],
@@ -168,7 +168,7 @@ describe("importMcpServer() with choices per tool", () => {
     await server.close();
   });
 
-  it("warns of names that look like the names of other tools in the registry", async () => {
+  it("warns of names similar to the names of other tools in the registry", async () => {
     const registry = new ToolRegistry({ tools: [toolOf("aud", undefined, { namespace: "near" })] });
     const far = createMcpEndpoint(
       new ToolRegistry({

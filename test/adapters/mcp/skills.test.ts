@@ -84,7 +84,7 @@ describe("createMcpEndpoint({ skills })", () => {
     });
   }
 
-  it("hides a skill, its files and its folder from callers that do not see its tools", async () => {
+  it("hides a skill, its files and its folder from callers without its tools", async () => {
     const { mcp } = await serving();
     const { client, reader, uris } = await listed(mcp, "user");
     assertEquals(uris, [HELLO, REFUNDS]);
@@ -162,7 +162,7 @@ describe("skillCatalog()", () => {
 });
 
 describe("a bridge with skills", () => {
-  it("finds the skills that the caller sees, and returns their texts", async () => {
+  it("finds the caller's skills, and returns their texts", async () => {
     const { mcp } = await serving({}, { tools: "bridge" });
     const call = async (role: string, name: string, args: object) => {
       const client = await connect(mcp, "auto", { role });
@@ -222,7 +222,7 @@ describe("importMcpServer({ skills })", () => {
     "wipe-well/SKILL.md": manifest("wipe-well", "allowed-tools: wipe\n"),
   };
 
-  it("serves them in a folder of the namespace, for callers that see the server's tools", async () => {
+  it("serves them in a folder of the namespace, for callers with the server's tools", async () => {
     const { mcp, near, skills, source } = await imported({ ...theirs });
     const { client, reader, uris, skills: entries } = await listed(mcp, "user");
     assertEquals(uris, ["skill://far/pay-well/SKILL.md", HELLO]);
@@ -254,7 +254,7 @@ describe("importMcpServer({ skills })", () => {
     await source.close();
   });
 
-  it("hides a skill of a server for client tools from callers that see no tool of the server", async () => {
+  it("hides a server's skill for client tools from callers without tools of the server", async () => {
     const { mcp, skills } = await serving();
     const file = new TextEncoder().encode(manifest("notes", "allowed-tools: Bash\n"));
     for (const server of ["bank", "far"]) await skills.import(server, { "notes/SKILL.md": file });

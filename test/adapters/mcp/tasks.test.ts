@@ -220,7 +220,7 @@ describe("tasks of MCP 2026-07-28", () => {
 });
 
 describe("questions of a task", () => {
-  it("have another key after an invalid answer, and keep that key", async () => {
+  it("get another key after an invalid answer, and keep that key", async () => {
     const { begin, when, get, send } = serve([person]);
     const taskId = await begin();
     await when(taskId, "input_required");
@@ -238,7 +238,7 @@ describe("questions of a task", () => {
     await when(taskId, "completed");
   });
 
-  it("ask their first questions before there is a task", async () => {
+  it("send their first questions before the task exists", async () => {
     let release = (): void => {};
     const released = new Promise<void>((resolve) => release = resolve);
     const { send, when, get } = serve([

@@ -107,7 +107,7 @@ describe("an imported operation", () => {
     });
   }
 
-  it("sends forms of several parts, and lets no value end its part", async () => {
+  it("sends forms of several parts, and no value can end its part", async () => {
     const { fetch, asked } = fakeApi();
     const requestBody = { content: { "multipart/form-data": { schema: { type: "object" } } } };
     const document = api("/a", "post", { operationId: "op", requestBody });
@@ -160,7 +160,7 @@ describe("an imported operation", () => {
     }
   }
 
-  it("does not let two parameters make a way up together", async () => {
+  it("rejects two parameters that together form a path to a parent", async () => {
     const { fetch, asked } = fakeApi();
     const parameters = ["p", "q"].map((name) => ({ name, in: "path", required: true }));
     const document = api("/a/{p}{q}", "get", { operationId: "op", parameters });
@@ -170,7 +170,7 @@ describe("an imported operation", () => {
     assertEquals(!result.ok && result.error.code, "invalid_arguments");
   });
 
-  it("sends the credentials that it is given, which win over arguments", async () => {
+  it("sends the given credentials, which take precedence over arguments", async () => {
     const { fetch, asked } = fakeApi();
     const seen: unknown[] = [];
     const parameters = [{ name: "token", in: "query" }, { name: "X-Token", in: "header" }];

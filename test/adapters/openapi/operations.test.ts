@@ -77,7 +77,7 @@ describe("importOpenApi()", () => {
     });
   }
 
-  it("starts relative servers where the document came from", async () => {
+  it("resolves relative servers against the URL of the document", async () => {
     const operation = (operationId: string, url: string) => ({
       get: { operationId, servers: [{ url }] },
     });

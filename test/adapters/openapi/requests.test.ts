@@ -58,7 +58,7 @@ describe("buildRequest()", () => {
     );
   });
 
-  it("keeps a query parameter one parameter", () => {
+  it("writes a query parameter as exactly one parameter", () => {
     fc.assert(
       fc.property(text, text, fc.boolean(), (name, value, allowReserved) => {
         fc.pre(name !== "" && name.isWellFormed() && value.isWellFormed());
@@ -72,7 +72,7 @@ describe("buildRequest()", () => {
     );
   });
 
-  it("keeps a header one line", () => {
+  it("writes a header as exactly one line", () => {
     const header = parameter("header", "X-H");
     fc.assert(
       fc.property(fc.oneof(text, fc.array(text), fc.dictionary(text, text)), (value) => {
@@ -83,7 +83,7 @@ describe("buildRequest()", () => {
     );
   });
 
-  it("keeps a cookie one cookie", () => {
+  it("writes a cookie as exactly one cookie", () => {
     const cookie = parameter("cookie", "c");
     fc.assert(
       fc.property(text, (value) => {

@@ -23,7 +23,7 @@ describe("toolPins() with a file", () => {
   const imported = (description: string) =>
     importTools("mcp", list(description), { namespace: "x", pins: toolPins(file) });
 
-  it("remembers from one start to the next", async () => {
+  it("stores pins across restarts", async () => {
     assertEquals((await imported("Reads.")).held, []);
     assertEquals((await imported("Reads.")).held, []);
     const changed = await imported("Sends.");
@@ -63,7 +63,7 @@ describe("toolPins() with a file", () => {
     assertEquals(readdirSync(folder), ["pins.json"]);
   });
 
-  it("leaves only the file, which only its user can read", async () => {
+  it("leaves no file but the pins, readable by its user only", async () => {
     await imported("Reads.");
     assertEquals(readdirSync(folder), ["pins.json"]);
     assertEquals(Object.keys(JSON.parse(readFileSync(file, "utf8")).imports.x.tools), ["x:read"]);

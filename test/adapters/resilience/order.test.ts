@@ -69,7 +69,7 @@ describe("the layers of resilience in a ToolDispatcher", () => {
     assertEquals(log, ["before", "after"]);
   });
 
-  it("take part in the order of the list", async () => {
+  it("run in the order of the list", async () => {
     // In the reverse order, each run of the tool counts as a failure.
     const { call, runs } = answering([unavailable], { layers: inOrder().toReversed() });
     assertEquals([outcome(await call()), runs()], ["unavailable", 2]);

@@ -33,7 +33,7 @@ async function retried(
 }
 
 describe("retryCalls()", () => {
-  it("keeps the answers and the steps of a tool that runs again", async () => {
+  it("reuses the answers and the steps when a tool runs again", async () => {
     const done: string[] = [];
     const clock = new FakeClock();
     const { call } = answering([], { clock, layers: [retryCalls()] }, {
@@ -62,7 +62,7 @@ describe("retryCalls()", () => {
     assertEquals([result, runs], ["unavailable", 4]);
   });
 
-  it("doubles its delays up to the longest, and leaves out up to a half of each", async () => {
+  it("doubles its delays up to the maximum, and omits up to half of each at random", async () => {
     const { times } = await retried([unavailable], { maxAttempts: 5, initialDelayMs: 4_000 });
     const delays = times.slice(1).map((time, index) => time - (times[index] ?? 0));
     assertEquals(delays.length, 4);

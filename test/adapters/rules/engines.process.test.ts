@@ -61,7 +61,7 @@ describe("cedarPolicy() as a rule", () => {
 });
 
 describe("opaPolicy() as a rule", () => {
-  it("receives the call, and allows, denies and asks", async () => {
+  it("receives the call, and allows it, denies it or requires approval", async () => {
     const inputs: unknown[] = [];
     const program = {
       evaluate(input: { context: { input: { euros: number } }; tool: { id: string } }) {

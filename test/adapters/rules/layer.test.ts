@@ -232,7 +232,7 @@ describe("the question of a rule", () => {
     assertEquals(codeOf(await dispatcher.resume(first.ticket, answers)), "denied");
   });
 
-  it("is asked again if it has changed", async () => {
+  it("requires another approval if it has changed", async () => {
     let price = 1;
     const { dispatcher } = worldOf(
       [{ name: "price", decide: () => ask(`${price} euros`) }],
@@ -372,7 +372,7 @@ describe("explainCall()", () => {
     assertMatch(note ?? "", /decide on its calls/);
   });
 
-  it("explains arguments and tools that are refused before any rule", async () => {
+  it("explains arguments and tools that are rejected before any rule", async () => {
     const { dispatcher } = worldOf(list);
     const invalid = await explainCall(dispatcher, { name: "bank:pay", arguments: { to: 1 } });
     assertEquals([invalid.verdict, invalid.error?.code], ["invalid", "invalid_arguments"]);

@@ -65,7 +65,7 @@ describe("amountAtMost()", () => {
     assertEquals(await call("bank:pay", { euros: 1 }), "approval_required");
   });
 
-  it("denies instead of asking with `else`", async () => {
+  it("denies instead of requiring approval with `else`", async () => {
     const strict = amountAtMost(1, { tool: "bank:pay", argument: "/euros", else: "deny" });
     assertEquals(await worldOf([strict]).call("bank:pay", { euros: 2 }), "denied");
   });
@@ -129,7 +129,7 @@ describe("onlyAfter() and neverAfter()", () => {
     assertMatch(messageOf(result), /may not run in its session after call "call_.*" of "broken"/);
   });
 
-  it("remember a tool that is called through a view", async () => {
+  it("record a tool that is called through a view", async () => {
     const view = viewOf(defineTool(tool("check")), { name: "verify" });
     const { call } = worldOf([neverAfter("check", { tool: "bank:pay" })], [PAY, view as never]);
     await call("verify");
@@ -145,7 +145,7 @@ describe("onlyAfter() and neverAfter()", () => {
     assertEquals(await call("bank:pay"), "denied");
   });
 
-  it("do not remember a call that was not approved", async () => {
+  it("do not record a call that was not approved", async () => {
     const { call } = worldOf([neverAfter("check", { tool: "bank:pay" })], [
       PAY,
       tool("check", { requiresApproval: true }),
@@ -177,7 +177,7 @@ describe("noTrifecta()", () => {
     assertEquals(await call("mail", {}, "other"), "done");
   });
 
-  it("keeps full lists of labels while calls bring them", async () => {
+  it("retains full lists of labels while calls add them", async () => {
     let time = Date.now();
     const clock = { ...systemClock, timestamp: () => time };
     const options = { store: memoryCallStore({ clock }), sessionTtlMs: 10_000 };
@@ -214,7 +214,7 @@ describe("noTrifecta()", () => {
     assertEquals(await call("forward"), "approval_required");
   });
 
-  it("keeps the labels of a tool that has failed, and not of one that did not run", async () => {
+  it("adds the labels of a tool that has failed, but not of a tool that did not run", async () => {
     const fails = { ...PAGE, execute: () => Promise.reject(new Error("x")) };
     const first = flow({}, [fails, FILES, MAIL]);
     await first.call("page");
@@ -282,7 +282,7 @@ describe("noTrifecta()", () => {
     assertEquals(await call("mail"), "approval_required");
   });
 
-  it("keeps a label that eight calls have brought, although one did not run", async () => {
+  it("retains a label of eight calls, although one did not run", async () => {
     let isApproved = true;
     const page = { ...PAGE, requiresApproval: true };
     const { call } = worldOf([noTrifecta()], [page, FILES, MAIL], { approve: () => isApproved });

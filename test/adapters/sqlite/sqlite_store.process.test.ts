@@ -45,7 +45,7 @@ function start(action: "write" | "claim", path: string): ReturnType<typeof start
 describe("sqliteCallStore()", () => {
   const value = new Uint8Array(1_000);
 
-  it("lets timers run while it reads many large entries that are due", async () => {
+  it("does not block timers while it reads many large due entries", async () => {
     const store = await open();
     for (let at = 0; at < 20; at++) {
       await store.create(`task.ann.${at}`, new Uint8Array(70_000), { dueAt: at });

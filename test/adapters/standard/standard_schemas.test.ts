@@ -82,7 +82,7 @@ const TOOLS: readonly (readonly [string, Tool])[] = [
 
 describe("defineTool()", () => {
   for (const [name, tool] of TOOLS) {
-    it(`takes parameters from ${name}, and gives models their JSON Schema`, () => {
+    it(`accepts parameters from ${name}, and shows models their JSON Schema`, () => {
       checkSchema(tool.parameters);
       const { type, properties, required } = tool.parameters;
       assertEquals([type, required], ["object", ["city"]]);
@@ -95,7 +95,7 @@ describe("defineTool()", () => {
       assertEquals(await validate(tool, { city: 3 }), ["/city"]);
     });
 
-    it(`gives models a JSON Schema from ${name} that agrees with the library`, () => {
+    it(`shows models a JSON Schema from ${name} that agrees with the library`, () => {
       const { check } = compileOnce(engine, tool.parameters);
       assertEquals(check({ city: "Rome", days: 3 }), true);
       for (const wrong of [{}, { city: 3 }, { city: "Rome", days: 0 }, { city: "a", days: 1.5 }]) {
@@ -104,7 +104,7 @@ describe("defineTool()", () => {
     });
   }
 
-  it("lets Zod fill in, transform and refine", async () => {
+  it("applies Zod's defaults, transforms and refinements", async () => {
     const tool = defineTool({
       ...base,
       parameters: z.object({

@@ -21,7 +21,7 @@ describe("the schemas of typeboxEngine() after registry.compile()", () => {
     assertEquals([generated.ran > ran, generated.made], [mayAtLoad, made]);
   });
 
-  it("are the same in a tool that came later, compiled or interpreted", async () => {
+  it("are the same in a tool that is registered later, compiled or interpreted", async () => {
     const late = new Registry({ engine: typeboxEngine(), tools: [days("late")] });
     const dispatcher = new Dispatcher(late);
     const right = await dispatcher.dispatch({ name: "late", arguments: { n: 3 } });

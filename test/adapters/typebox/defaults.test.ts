@@ -26,7 +26,7 @@ const acceptAll: SchemaEngine = withSchemaCheck({
 });
 
 describe("ToolRegistry of mod.ts", () => {
-  it("checks with TypeBox's engine when no other is given", async () => {
+  it("uses TypeBox's engine by default", async () => {
     const registry = new ToolRegistry({ tools: [double] });
     assertEquals(registry.engine.name, "typebox");
     const { parameters } = await registry.acquire(double);
@@ -41,7 +41,7 @@ describe("ToolRegistry of mod.ts", () => {
     assertStrictEquals(registry.engine, defaultEngine());
   });
 
-  it("hardens the engine that it is given", () => {
+  it("hardens the passed engine", () => {
     assertStrictEquals(new ToolRegistry({ engine: acceptAll }).engine, hardened(acceptAll));
     assertStrictEquals(
       new ToolRegistry({ engine: hardened(acceptAll) }).engine,
@@ -64,7 +64,7 @@ describe("ToolRegistry of mod.ts", () => {
   });
 });
 
-describe("ToolRegistry of mod.ts, given its tools as options", () => {
+describe("ToolRegistry of mod.ts with tools instead of options", () => {
   it("contains their pointers", () => {
     assertThrows(
       () => new ToolRegistry([double] as object),
@@ -83,7 +83,7 @@ describe("ToolDispatcher of mod.ts", () => {
     assertEquals(!wrong.ok && wrong.error.code, "invalid_arguments");
   });
 
-  it("leaves a registry its own engine", async () => {
+  it("does not replace the engine of a registry", async () => {
     const registry = new ToolRegistry({ tools: [double], engine: acceptAll });
     const result = await new ToolDispatcher(registry).dispatch({
       name: "double",
@@ -92,7 +92,7 @@ describe("ToolDispatcher of mod.ts", () => {
     assertEquals(result.ok && result.content, 42);
   });
 
-  it("uses the engine that it is given for a list", async () => {
+  it("uses the passed engine for a list", async () => {
     const dispatcher = new ToolDispatcher(buildToolset([double]), { engine: acceptAll });
     const result = await dispatcher.dispatch({ name: "double", arguments: { value: "21" } });
     assertEquals(result.ok && result.content, 42);

@@ -66,7 +66,7 @@ const ARGUMENTS: Readonly<Record<string, object>> = {
 
 describe("the role matrix of the chain", () => {
   for (const role of ["control", "impl", "other", "constructor", null]) {
-    it(`gives ${role ?? "no role"} its tools, and the others as if they did not exist`, async () => {
+    it(`shows ${role ?? "no role"} its tools, and reports all others as unknown`, async () => {
       for (const { name, may } of MATRIX) {
         await using chain = await fakeChain();
         const allowed = (role === "control" || role === "impl") && may[role];
@@ -117,7 +117,7 @@ describe("the tools of the chain", () => {
     assertEquals(await chain.folder.list(), ["CHAIN-037.json"]);
   });
 
-  it("leave a task of type control to the control agent, from todo to done", async () => {
+  it("assign a task of type control to the control agent, from todo to done", async () => {
     await using chain = await fakeChain();
     assertEquals(outcome(await chain.call("control", "task:start", { id: "05" }, "c1")), "ok");
     assertEquals(
@@ -154,7 +154,7 @@ describe("the tools of the chain", () => {
     });
   }
 
-  it("let only the assignee complete a task", async () => {
+  it("allow only the assignee to complete a task", async () => {
     await using chain = await fakeChain();
     assertEquals(
       outcome(await chain.call("impl", "task:complete", { id: "02", summary: "Mine" }, "thief")),
@@ -175,7 +175,7 @@ describe("the tools of the chain", () => {
     assertEquals(await succeeded("task:start", (n) => ({ id: "01", assignee: `agent-${n}` })), 1);
   });
 
-  it("start an agent where the host can, and forget its session if that fails", async () => {
+  it("start an agent if the host supports it, and drop the session if that fails", async () => {
     const launched: unknown[] = [];
     let isBroken = false;
     await using chain = await fakeChain({

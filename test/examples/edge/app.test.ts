@@ -124,7 +124,7 @@ describe("createEdgeApp()", () => {
     assertEquals(await content("json:get", { document, pointer: "" }), document);
   });
 
-  it("rejects a text that would take long to count", async () => {
+  it("rejects a text that is too long to count", async () => {
     const counted = async (length: number): Promise<number> =>
       (await call("text:stats", { text: "a".repeat(length) }, TOKEN)).status;
     assertEquals([await counted(10_000), await counted(10_001)], [200, 422]);

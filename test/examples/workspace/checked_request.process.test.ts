@@ -5,7 +5,7 @@ import data from "./checked_request.json" with { type: "json" };
 
 describe("isPublicAddress()", () => {
   for (const address of data.public) {
-    it(`takes ${address}`, () => assertEquals(isPublicAddress(address), true));
+    it(`accepts ${address}`, () => assertEquals(isPublicAddress(address), true));
   }
 
   for (const address of data.private) {

@@ -425,7 +425,7 @@ describe("the place of a repository", () => {
     assertEquals(git(test.other, "log", "--format=%s"), "Secret");
   });
 
-  it("is not a folder that looks like a bare repository, also below a repository", async () => {
+  it("is not a folder in the form of a bare repository, even below a repository", async () => {
     await using test = await trap();
     const bare = join(test.path, "bare");
     git(test.path, "init", "--quiet", "--bare", "bare");

@@ -10,7 +10,7 @@ function compute(): void {
 }
 
 describe("pause()", () => {
-  it("lets the event loop run between two calls that compute, and between each of their steps", async () => {
+  it("yields to the event loop between two computing calls, and between their steps", async () => {
     const seen: string[] = [];
     let isDone = false;
     const look = () => {

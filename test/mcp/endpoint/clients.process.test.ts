@@ -269,7 +269,7 @@ for (const runtime of RUNTIME_NAMES) {
       assertEquals(after.cleaned, before.cleaned + 3 * COUNT);
     });
 
-    it("takes a body that is only half sent, and holds nothing of it", async () => {
+    it("drops a body that is only half sent, and retains nothing of it", async () => {
       const before = await until(isIdle);
       await new Promise<void>((resolve) => {
         const half = httpRequest(server.url, {

@@ -75,7 +75,7 @@ describe("importMcpServer() with a program that is hostile", () => {
     assertEquals(told(await far.call("call")), "done");
   });
 
-  it("does not send calls while a program leaves too many bytes unread, even of aborted calls", async () => {
+  it("sends no calls while a program has too many unread bytes, even of aborted calls", async () => {
     await using far = await imported(hostile("deaf"), { maxMessageBytes: 1_048_576 });
     const caller = new AbortController();
     const send = () => far.call("call", { text: "a".repeat(900_000) }, { signal: caller.signal });

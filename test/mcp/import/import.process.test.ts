@@ -232,7 +232,7 @@ describe("importMcpServer() with plue's own endpoint on workerd", () => {
     });
   });
 
-  it("does not come in without a token", async () => {
+  it("rejects a client without a token", async () => {
     await assertRejects(() => importMcpServer(server.url, { namespace: "far" }));
   });
 });

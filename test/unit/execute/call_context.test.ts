@@ -72,7 +72,7 @@ describe("the context of one call", () => {
     });
   }
 
-  it("cannot come with the arguments", async () => {
+  it("cannot be set by the arguments", async () => {
     const { dispatcher } = setUp();
     const call = { name: "count", arguments: { context: { tenant: "evil" } } };
     const result = await dispatcher.dispatch(call, { context: { tenant: "acme" } });

@@ -42,7 +42,7 @@ describe("the services of one call", () => {
     assertEquals(outcome(await dispatcher.dispatch({ name: "all" })), services);
   });
 
-  it("leave what the registry's services inherit from their class", async () => {
+  it("retain members that the registry's services inherit from their class", async () => {
     class HostServices {
       [name: string]: unknown;
       readonly url = "db:1";

@@ -231,7 +231,7 @@ describe("ToolDispatcher.dispatch()", () => {
     });
   });
 
-  it("gives each call without an id a different id", async () => {
+  it("assigns a different id to each call without an id", async () => {
     const { call } = single((_, { callId }) => callId);
     const ids = [outcome(await call()), outcome(await call())];
     assertEquals(new Set(ids).size, 2);

@@ -16,7 +16,7 @@ async function outcomeWith(hooks: ToolHooks, args: unknown = { n: 1 }): Promise<
 }
 
 describe("a before hook", () => {
-  it("sees parsed arguments and may change them, before they are validated", async () => {
+  it("receives parsed arguments before their validation, and may change them", async () => {
     const seen: unknown[] = [];
     const before: ToolHooks["before"] = ({ tool, arguments: params }) => {
       seen.push(tool.id, params);
@@ -88,7 +88,7 @@ describe("a call that is aborted by a guard", () => {
 });
 
 describe("an after hook", () => {
-  it("sees every result of a known tool, in reverse order", async () => {
+  it("receives every result of a known tool, in reverse order", async () => {
     const seen: unknown[] = [];
     const { call } = fixture([{ name: "double", ...DOUBLE }, { name: "idea" }], {
       hooks: [
@@ -110,7 +110,7 @@ describe("an after hook", () => {
     ]);
   });
 
-  it("sees the duration of the call, and cannot change the result that it receives", async () => {
+  it("receives the duration of the call, and cannot change the passed result", async () => {
     const seen: unknown[] = [];
     const { call, clock } = single(() => clock.advance(7) ?? 1, {
       hooks: {

@@ -26,7 +26,7 @@ const KEY = { idempotencyKey: "k" };
 const key = (idempotencyKey: string): DispatchContext => ({ idempotencyKey });
 
 describe("an idempotency key", () => {
-  it("gives a later call the first call's result", async () => {
+  it("returns the first call's result to a later call", async () => {
     const { call, dispatcher, runs } = counting((run) => ({ run }));
     const first = await call({}, { a: 1, b: 2 });
     const second = await call({}, { b: 2, a: 1 });
@@ -48,7 +48,7 @@ describe("an idempotency key", () => {
     );
   });
 
-  it("gives each later call a long list of its own", async () => {
+  it("returns a separate long list to each later call", async () => {
     const { call } = counting(() => Array.from({ length: 2_000 }, (_, index) => index));
     const calls = [await call(), await call()];
     for (const result of calls) (result.ok ? result.content as number[] : []).length = 0;
@@ -245,7 +245,7 @@ describe("an idempotency key", () => {
     assertEquals(outcome(await call(key("other"))), null);
   });
 
-  it("keeps a bounded number of bytes", async () => {
+  it("stores a bounded number of bytes", async () => {
     const { call, runs } = counting(() => "x".repeat(100), { idempotency: { maxBytes: 1_300 } });
     // A string counts with its upper bound of six bytes per character, so two results fit.
     for (const idempotencyKey of ["a", "b", "c"]) await call({ idempotencyKey });
@@ -308,7 +308,7 @@ describe("an idempotency key", () => {
     await Promise.all(calls);
   });
 
-  it("does not ask hooks or approvers again", async () => {
+  it("does not call hooks or approvers again", async () => {
     const log: string[] = [];
     const { call } = counting(undefined, {
       approve: () => log.push("approve") > 0,

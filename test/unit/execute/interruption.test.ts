@@ -168,7 +168,7 @@ describe("an abort", () => {
     }]);
   });
 
-  it("lets a generator clean up", async () => {
+  it("waits for the cleanup of a generator", async () => {
     const controller = new AbortController();
     const log: string[] = [];
     const { call } = single(async function* () {
@@ -342,7 +342,7 @@ describe("context.defer()", () => {
     await cleaned.promise;
   });
 
-  it("keeps what a tool defers while it stops until it has stopped", async () => {
+  it("runs cleanups that a stopping tool defers only after it has stopped", async () => {
     const log: string[] = [];
     const controller = new AbortController();
     const { call } = single(async (_, { signal, defer }) => {
@@ -357,7 +357,7 @@ describe("context.defer()", () => {
     assertEquals(log, ["stopped", "cleanup"]);
   });
 
-  it("takes functions only", async () => {
+  it("accepts functions only", async () => {
     const { call } = single((_, { defer }) => defer(1 as never));
     assertEquals(
       messageOf(await call()),

@@ -87,7 +87,7 @@ describe("readJson()", () => {
     assertEquals(contentOf({ toJSON: () => [1] }), [1]);
   });
 
-  it("takes objects without a prototype as plain", () => {
+  it("treats objects without a prototype as plain", () => {
     const bare: Record<string, unknown> = Object.create(null);
     bare["a"] = 1;
     assert(contentOf(bare) === bare);

@@ -18,7 +18,7 @@ function follow(request: SlotRequest, name: string, order: string[]): Promise<vo
 }
 
 describe("ConcurrencyLimiter", () => {
-  it("gives slots to waiting calls in the order of their arrival", async () => {
+  it("assigns slots to waiting calls in the order of their arrival", async () => {
     const limiter = limiterOf(10);
     const order: string[] = [];
     assertEquals(limiter.acquire("a"), true);
@@ -83,7 +83,7 @@ describe("ConcurrencyLimiter", () => {
     assertEquals(limiter.queued, 0);
   });
 
-  it("passes a place on that was given to a call which gave up", async () => {
+  it("passes the slot of an aborted call to the next call", async () => {
     const limiter = limiterOf(10);
     limiter.acquire("a");
     const gone = waits(limiter.acquire("a"));

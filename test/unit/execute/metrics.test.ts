@@ -74,7 +74,7 @@ describe("ToolDispatcher.metrics()", () => {
     assertEquals(dispatcher.metrics().tools[0]?.calls, 2);
   });
 
-  it("keeps the counters of a tool that was removed from its registry", async () => {
+  it("retains the counters of a tool that was removed from its registry", async () => {
     const { call, registry, dispatcher } = fixture([{ name: "gone", execute: () => 1 }]);
     await call("gone");
     registry.unregisterTool("gone");
@@ -110,7 +110,7 @@ describe("ToolDispatcher.metrics()", () => {
 });
 
 describe("Histogram", () => {
-  it("gives percentiles within 7 % of the exact ones", () => {
+  it("returns percentiles within 7 % of the exact ones", () => {
     // Durations over six decades, in an order that repeats from run to run.
     const durations: number[] = [];
     let seed = 1;

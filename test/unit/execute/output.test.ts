@@ -148,7 +148,7 @@ describe("a result that is larger than the limit", () => {
       [undefined, undefined, false],
     ] as const
   ) {
-    it(`is treated as the caller says (${caller}), else as the tool says (${tool})`, async () => {
+    it(`is treated by the caller's setting (${caller}), else by the tool's (${tool})`, async () => {
       const result = await give(LONG, { outputOverflow: tool }, LIMITS, { outputOverflow: caller });
       assertEquals(result.ok, ok);
     });
@@ -160,7 +160,7 @@ function jsonBytes(value: unknown): number {
 }
 
 describe("truncate()", () => {
-  it("leaves valid JSON within the limit, whatever the characters", () => {
+  it("produces valid JSON within the limit, for any characters", () => {
     for (const letter of ["x", '"', "\\", "\n", "\u0001", "é", "€", "😀", "\ud800"]) {
       for (const limit of [128, 129, 130, 131, 1_000]) {
         const cut = truncate(letter.repeat(5_000), limit);

@@ -54,7 +54,7 @@ async function suspended(result: Promise<ToolResult>): Promise<SuspendedCall> {
 const keysOf = ({ questions }: SuspendedCall): readonly string[] => questions.map(({ key }) => key);
 
 describe("ToolDispatcher.stream() of a resumed call", () => {
-  it("does not run the tool if its consumer leaves while the ticket is looked up", async () => {
+  it("does not run the tool if its consumer stops while the ticket is looked up", async () => {
     const lookup = deferred();
     const tickets = newTickets();
     let runs = 0;
@@ -138,7 +138,7 @@ describe("context.ask()", () => {
     assertEquals(seen, ["t", "ann", { a: 1 }, false]);
   });
 
-  it("asks again with the issues after an invalid answer", async () => {
+  it("repeats the question with the issues after an invalid answer", async () => {
     const { call } = single(NAME);
     const { asked, context } = answering(accept(7), accept("A"), accept(), accept("Ann"));
     assertEquals(outcome(await call({}, context)), "Hello Ann");
@@ -199,7 +199,7 @@ describe("context.ask()", () => {
     assertEquals(reports.length, 4);
   });
 
-  it("asks again with the issues when a call is resumed with an invalid answer", async () => {
+  it("repeats the question with the issues when a call is resumed with an invalid answer", async () => {
     const { call, dispatcher } = single(NAME);
     const first = await suspended(call());
     const second = await suspended(dispatcher.resume(first.ticket, { name: accept("A") }));
@@ -208,7 +208,7 @@ describe("context.ask()", () => {
     assertEquals(outcome(result), "Hello Ann");
   });
 
-  it("fails without a way to ask", async () => {
+  it("fails if the caller cannot be asked", async () => {
     const { call, reports } = plainSingle(NAME);
     const result = await call();
     assertEquals(outcome(result), "input_unavailable");
@@ -251,7 +251,7 @@ describe("context.ask()", () => {
     assertStringIncludes(messageOf(result), "a call has at most 64 questions and steps");
   });
 
-  it("fails, rather than asks, where another question of the tool is a mistake", async () => {
+  it("fails instead of asking if another question of the tool is invalid", async () => {
     const { call } = fixture([{
       name: "twice",
       execute: (_, { ask }) =>
@@ -473,7 +473,7 @@ describe("context.ask()", () => {
     assertEquals(outcome(await dispatcher.resume(ticket, { login: accept() })), "accept");
   });
 
-  it("asks for approval again if its question has changed", async () => {
+  it("requires another approval if its question has changed", async () => {
     let files = 3;
     const { call, dispatcher } = single(async (_, { ask }) => {
       const { action } = await ask("sure", { kind: "approval", message: `Delete ${files} files?` });
@@ -565,7 +565,7 @@ describe("context.ask()", () => {
     assertEquals(outcome(await dispatcher.resume(ticket, answers)), "Hello Ann");
   });
 
-  it("releases the idempotency key of a suspended call, and keeps it for the resumed call", async () => {
+  it("releases the idempotency key of a suspended call, and claims it for the resumed call", async () => {
     let runs = 0;
     const { call, dispatcher } = single(async (_, { ask }) => {
       await ask("sure", { message: "?" });
@@ -579,7 +579,7 @@ describe("context.ask()", () => {
     assertEquals([outcome(again), again.replayed, runs], [1, true, 1]);
   });
 
-  it("gives the ticket of a call that the tool has dispatched", async () => {
+  it("returns the ticket of a call that the tool has dispatched", async () => {
     const { registry, call, dispatcher } = fixture([{ name: "greet", execute: NAME }, {
       name: "bridge",
       execute: (): Promise<ToolResult> => dispatcher.dispatch({ name: "greet" }),
@@ -611,7 +611,7 @@ describe("context.step()", () => {
     assertEquals(log, ["measured"]);
   });
 
-  it("works without a way to ask", async () => {
+  it("runs even if the caller cannot be asked", async () => {
     const { call } = plainFixture([{
       name: "once",
       execute: async (_, { step }) => [await step("a", () => 1), await step("b", () => {})],
@@ -619,7 +619,7 @@ describe("context.step()", () => {
     assertEquals(outcome(await call("once")), [1, null]);
   });
 
-  it("is stored if it was running when another part of the tool asked", async () => {
+  it("is stored if it was running when another part of the tool asked a question", async () => {
     const work = deferred<string>();
     let taken = 0;
     const { call, dispatcher } = single(async (_, { ask, step }) =>
@@ -647,7 +647,7 @@ describe("context.step()", () => {
     assertStringIncludes(messageOf(result), "the transaction of the tool may be rolled back");
   });
 
-  it("may ask, and is taken again then", async () => {
+  it("may ask a question, and then runs again", async () => {
     const { call, clock, dispatcher } = single(
       (_, { ask, step }) =>
         step("outer", async () => (await ask("inner", { message: "?" })).action),
@@ -690,7 +690,7 @@ describe("context.step()", () => {
   });
 });
 
-describe("approval that is asked for", () => {
+describe("approval by the caller", () => {
   function risky(): { readonly tool: FakeTool; readonly ran: unknown[] } {
     const ran: unknown[] = [];
     return {
@@ -781,7 +781,7 @@ describe("approval that is asked for", () => {
     assertEquals(ran, [{ path: "/" }]);
   });
 
-  it("is wanted by a policy, for views of the tool too, and stays so in narrower toolsets", async () => {
+  it("is required by a policy, even for views of the tool and in narrower toolsets", async () => {
     let ran = 0;
     const { registry, dispatcher } = fixture([
       { name: "rm", risk: "high", execute: () => ++ran },

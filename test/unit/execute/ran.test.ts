@@ -69,7 +69,7 @@ const YES: readonly Row[] = [
 describe("the failure of a call", () => {
   for (const { code, ran = "no", name = "t", tool, options, context, args } of [...NO, ...YES]) {
     const what = [tool, options, context].flatMap((one) => Object.keys(one ?? {})).join(", ");
-    it(`says that the tool ${ran === "no" ? "did not run" : "ran"}: ${code} ${what}`, async () => {
+    it(`reports that the tool ${ran === "no" ? "did not run" : "ran"}: ${code} ${what}`, async () => {
       let runs = 0;
       const execute = tool?.execute ?? (() => "done");
       const run: typeof execute = (...given) => (runs++, execute(...given));
@@ -97,7 +97,7 @@ describe("the failure of a call", () => {
       ["may still run, and may be called again if it is idempotent", false, true, "unknown", true],
     ] as const
   ) {
-    it(`says after a timeout that the tool ${title}`, async () => {
+    it(`reports after a timeout that the tool ${title}`, async () => {
       const started = deferred();
       const { call, clock } = fixture([{
         name: "t",

@@ -46,7 +46,7 @@ describe("the option repair", () => {
     assertEquals(asked, [[{ n: "three" }, ["type"]]]);
   });
 
-  it("is not asked for arguments that fit", async () => {
+  it("is not called for valid arguments", async () => {
     const asked: unknown[] = [];
     const { call } = single(COUNT, { repair: answering({ n: 3 }, asked) });
     const result = await call({ n: 1 });
@@ -82,7 +82,7 @@ describe("the option repair", () => {
     }
   });
 
-  it("comes before hooks and approvers, which see what runs", async () => {
+  it("runs before hooks and approvers, which receive the repaired arguments", async () => {
     const seen: unknown[] = [];
     const { call } = single({ ...COUNT, requiresApproval: true }, {
       repair: answering({ n: 3 }),
@@ -126,7 +126,7 @@ describe("the option repair", () => {
     assertStringIncludes(messageOf(await call({ n: "y" }, key)), "other arguments");
   });
 
-  it("asks again if a call resumes with other arguments than the approved ones", async () => {
+  it("requires another approval if a call resumes with other arguments", async () => {
     let n = 0;
     const { call } = single({ ...COUNT, requiresApproval: true }, {
       repair: () => ({ arguments: { n: ++n } }),
@@ -228,7 +228,7 @@ describe("a repair with jsonrepair", () => {
     });
   }
 
-  it("comes before coerceArguments", async () => {
+  it("runs before coerceArguments", async () => {
     const { call } = single(COUNT, { repair: [repair, coerceArguments()] });
     const result = await call("{n: '3'}");
     assertEquals(outcome(result), { n: 3 });

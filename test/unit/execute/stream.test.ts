@@ -23,7 +23,7 @@ function short(event: ToolEvent): unknown {
 }
 
 describe("ToolDispatcher.stream()", () => {
-  it("gives numbered events in order, and one result, last", async () => {
+  it("yields numbered events in order, and the result last", async () => {
     const { dispatcher } = single(async function* (_, { metadata, progress }) {
       metadata({ phase: "start" });
       yield "a";
@@ -132,7 +132,7 @@ describe("ToolDispatcher.stream()", () => {
     });
   }
 
-  it("keeps the newest progress, and drops metadata over the bound with a count", async () => {
+  it("retains the newest progress, and drops and counts metadata above the bound", async () => {
     const { dispatcher } = single((_, { metadata, progress }) => {
       for (let n = 0; n < 10; n++) {
         metadata(n);
@@ -150,7 +150,7 @@ describe("ToolDispatcher.stream()", () => {
     assertEquals(events.map(({ sequence }) => sequence), events.map((_, index) => index));
   });
 
-  it("aborts the call when its consumer leaves, and waits until it has ended", async () => {
+  it("aborts the call when its consumer stops, and waits until it has ended", async () => {
     const log: string[] = [];
     const { dispatcher } = single(async function* (_, { signal, defer }) {
       signal.addEventListener("abort", () => log.push("aborted"));

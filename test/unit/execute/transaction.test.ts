@@ -140,7 +140,7 @@ describe("a tool that requires a transaction", () => {
     );
   });
 
-  it("is not undone by an abort that comes after the result", async () => {
+  it("is not rolled back by an abort after the result", async () => {
     const controller = new AbortController();
     let signal: AbortSignal | undefined;
     const { call, events } = inTransaction({

@@ -108,7 +108,7 @@ describe("tableOf()", () => {
     });
   });
 
-  it("takes the only list of an object", () => {
+  it("shows the only list of an object", () => {
     assertEquals(tableOf({ total: 1, items: [{ id: 1 }] })?.columns, ["id"]);
     assertEquals(tableOf({ a: [{ id: 1 }], b: [{ id: 2 }] }), undefined);
   });
@@ -136,7 +136,7 @@ describe("imagesIn()", () => {
     assertEquals(imagesIn({ deep: [url] }), [url]);
   });
 
-  it("takes nothing else for an image", () => {
+  it("treats no other value as an image", () => {
     for (
       const value of [
         "https://example.com/a.png",

@@ -95,7 +95,7 @@ describe("createToolBridge()", () => {
     assert(bridge.available() === bridge.tools);
   });
 
-  it("leaves out a pinned tool while it is not available", () => {
+  it("omits a pinned tool while it is unavailable", () => {
     let isThere = false;
     const tool = defineTool({ name: "pin", description: "Pins.", isAvailable: () => isThere });
     const { bridge } = bridgeOf(buildToolset([tool]), { pinned: ["pin"] });
@@ -458,7 +458,7 @@ describe("a call through the bridge", () => {
     assertStringIncludes(String(message), 'Cannot call "file:read": its idempotency');
   });
 
-  it("takes a place of the tool's, and of the principal's queue", async () => {
+  it("uses a slot of the target tool, and none of the bridge's tools", async () => {
     let release = (): void => {};
     const held = new Promise<void>((resolve) => release = resolve);
     const hold = defineTool({ name: "hold", description: "Holds.", execute: () => held });

@@ -168,7 +168,7 @@ describe("what targets are sent of a bridge", () => {
       });
     }
 
-    it(`says for ${id} that a search does not load what is listed`, () => {
+    it(`reports for ${id} that a search does not load a listed tool`, () => {
       const { tools } = exportTools(bridge, id);
       assert(JSON.stringify(tools).includes("Tools that are listed already are not loaded again."));
     });

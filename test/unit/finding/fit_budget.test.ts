@@ -89,7 +89,7 @@ describe("fitBudget()", () => {
     assertEquals([leftOut, tokens], [[], countTokens(JSON.stringify(exported.tools))]);
   });
 
-  it("is never over its budget, on any target, and gives the same answer again", () => {
+  it("never exceeds its budget, for any target, and repeats the same result", () => {
     for (const { id } of listTargets()) {
       for (const tokens of [150, 222, 333, 555]) {
         const options = { tokens, target: id as TargetName };
@@ -155,7 +155,7 @@ describe("fitBudget()", () => {
     for (const tokens of [5, 9_000, 15_000, 30_000]) assertLessOrEqual(exportsOf(tokens), 4);
   });
 
-  it("takes a ranking that another search gave", () => {
+  it("accepts the ranking of another search", () => {
     const ranked = ["mail", "file"].map((id) => catalogue.get(id) as Tool);
     const shown = (tokens: number): readonly string[] =>
       fitBudget(catalogue.tools, { tokens, ranked, target: "anthropic" }).tools.map(({ id }) => id);
@@ -190,7 +190,7 @@ describe("fitBudget()", () => {
     ]);
   });
 
-  it("exports few times if a few more tools fit than the target takes", () => {
+  it("exports few times if a few more tools fit than the target accepts", () => {
     const many = buildToolset(Array.from({ length: 400 }, (_, n) => toolOf(`t${n}`, n % 5, 0, 0)));
     for (const tokens of [4_700, 5_000, 5_400, 6_000]) {
       let exports = 0;

@@ -246,7 +246,7 @@ describe("a view in a selection", () => {
     );
   });
 
-  it("is kept by a selection that keeps both", () => {
+  it("is selected if the selection also keeps its tool", () => {
     assertEquals(seen({ allowIds: ["git:publish"], denyIds: ["other"] }), ["git:publish"]);
   });
 });
@@ -428,7 +428,7 @@ describe("a view of a tool with references", () => {
     }],
   ];
   for (const [how, parameters] of forms) {
-    it(`takes parts of the tool's own form, ${how}`, async () => {
+    it(`accepts parts of the tool's own form, ${how}`, async () => {
       const view = viewOf(echo(parameters), { bind: { value: 7 }, rename: { label: "text" } });
       const kids = [{ value: 1, label: "x", kids: [{ value: 2 }] }];
       const whole = { value: 7, label: "top", kids };
@@ -452,7 +452,7 @@ describe("a view of a tool with references", () => {
   });
 });
 
-describe("what a view says of rules over all arguments", () => {
+describe("the issues of a view about rules for all arguments", () => {
   const parameters = {
     type: "object",
     properties: { key: { type: "integer" }, a: { type: "string" }, b: { type: "string" } },

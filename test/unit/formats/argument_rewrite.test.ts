@@ -40,7 +40,7 @@ describe("decodeArguments() and encodeArguments()", () => {
     });
   }
 
-  it("leave what does not fit to the validation", () => {
+  it("do not change invalid parts, which validation reports", () => {
     const rewrite = rewriteFor("openai.strict", object({ a: object({ b: { type: "string" } }) }));
     for (const value of [null, 1, "x", [], [null], { a: 1 }, { a: [null] }, { c: null }]) {
       assertEquals(decodeArguments(value, rewrite), value);

@@ -44,7 +44,7 @@ function canonical(value: unknown): string {
 describe("decodeCalls()", () => {
   for (const { targets, call } of FIXTURES) {
     for (const target of targets) {
-      it(`gives the arguments back that were written for ${target}`, () => {
+      it(`returns the arguments that were written for ${target}`, () => {
         fc.assert(
           fc.property(aCall, ({ tool, args }) => {
             const { names, losses } = exportTools([tool], target as TargetName);
@@ -150,7 +150,7 @@ describe("decodeCalls()", () => {
     );
   });
 
-  it("gives calls for any JSON at all, or a TypeError that quotes nothing of it", () => {
+  it("returns calls for any JSON, or throws a TypeError that does not quote it", () => {
     const fields = ("choices message tool_calls toolCalls function function_call type content " +
       "candidates parts functionCall toolCall functionCalls output response item toolUse params " +
       "method path operationId body kwargs invalid_tool_calls name id arguments args input custom " +
@@ -238,7 +238,7 @@ describe("accumulateCalls()", () => {
     return [0, ...at].map((from, index) => text.slice(from, at[index] ?? text.length));
   };
 
-  it("gives what an unstreamed response gives, however the stream is cut and interleaved", () => {
+  it("returns the calls of the whole response for any chunks and order of a stream", () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(anArgument, fc.array(fc.nat(200), { maxLength: 6 })), {

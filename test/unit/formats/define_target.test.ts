@@ -136,7 +136,7 @@ describe("defineTarget()", () => {
     ]);
   });
 
-  it("gives a target that is remembered like the others", () => {
+  it("returns a target whose exports are cached", () => {
     const list = Object.freeze([echo]);
     const first = exportTools(list, shout).names;
     assertEquals(exportTools(list, shout).names === first, true);
@@ -184,14 +184,14 @@ describe("defineTarget()", () => {
     }
   });
 
-  it("takes every target of the package", () => {
+  it("accepts every target of the package", () => {
     for (const { id } of listTargets()) {
       const target: Target = targetOf(id);
       assertEquals(defineTarget(target).id, id);
     }
   });
 
-  it("gives a record that functions take only whole", () => {
+  it("returns a checked record; functions reject other objects", () => {
     assertThrows(
       () => exportTools([echo], { id: "half" } as unknown as Target),
       RangeError,

@@ -91,7 +91,7 @@ describe("dispatchResponse()", () => {
     assertEquals(messages.map((message) => message.tool_call_id), ["same", "same"]);
   });
 
-  it("does not run a call that was cut off, though its tool takes no arguments", async () => {
+  it("does not run a call that was cut off, even of a tool without arguments", async () => {
     const asked: unknown[] = [];
     const dispatcher: CallDispatcher = {
       dispatchAll: (calls) => {
@@ -261,7 +261,7 @@ describe("resumeTurn()", () => {
     assertEquals([whole.messages.length, whole.suspended], [1, []]);
   });
 
-  it("lets one call with an id wait, since answers go by it", async () => {
+  it("suspends only one of several calls with an id, because answers are assigned by id", async () => {
     const { dispatcher } = asking();
     const twice = chat(
       ["city__weather", '{"city":"Rome"}', "same"],
@@ -280,7 +280,7 @@ describe("resumeTurn()", () => {
     );
   });
 
-  it("continues the calls that are answered, and leaves the others waiting", async () => {
+  it("resumes the answered calls; the others continue to wait", async () => {
     const { dispatcher } = asking();
     const turn = await dispatchResponse(
       "openai",

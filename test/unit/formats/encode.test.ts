@@ -61,7 +61,7 @@ describe("encodeResult()", () => {
     }
   });
 
-  it("cuts the words of a failure to what every target takes", () => {
+  it("truncates the message of a failure to the length that every target accepts", () => {
     const failure = ToolResult.error("threw", "x".repeat(11_000_000));
     const { length } = outputOf(failure);
     assert(length < 20_000, `${length}`);

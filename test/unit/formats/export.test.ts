@@ -43,7 +43,7 @@ function overwrite(value: unknown): void {
 }
 
 describe("exportTools()", () => {
-  it("remembers the export of a list, a target and options", () => {
+  it("caches the export of a list for a target and options", () => {
     const list = Object.freeze([withUnit]);
     const first = exportTools(list, "anthropic").names;
     assertStrictEquals(exportTools(list, "anthropic").names, first);
@@ -56,14 +56,14 @@ describe("exportTools()", () => {
     assertNotStrictEquals(exportTools(list, "bedrock").names, exportTools(list, "mistral").names);
   });
 
-  it("does not remember a list that can change", () => {
+  it("does not cache a list that can change", () => {
     const list = [withUnit];
     assertEquals(exportTools(list, "openai").tools.length, 1);
     list.push(openMap);
     assertEquals(exportTools(list, "openai").tools.length, 2);
   });
 
-  it("takes a toolset, as its listing is now", () => {
+  it("exports the currently listed tools of a toolset", () => {
     let up = true;
     const set = buildToolset([withUnit, tool("a", { isAvailable: () => up })], {});
     assertEquals(exportTools(set, "openai").names.encodings.map(({ id }) => id), ["a", "weather"]);
@@ -76,7 +76,7 @@ describe("exportTools()", () => {
     for (const part of [losses, rejected, warnings, names]) assert(Object.isFrozen(part));
   });
 
-  it("gives each export tools of its own to write to, for every target", () => {
+  it("returns separate, writable tools for each export, for every target", () => {
     const list = Object.freeze([withUnit]);
     for (const { id } of listTargets()) {
       const first = exportTools(list, id);
@@ -96,7 +96,7 @@ describe("exportTools()", () => {
     assertEquals(Object.getOwnPropertySymbols(schema ?? {}), [Symbol.for("vercel.ai.schema")]);
   });
 
-  it("takes no tool at all", () => {
+  it("accepts an empty list", () => {
     for (const { id } of listTargets()) {
       const { losses, rejected, names } = exportTools([], id);
       assertEquals([losses.length, rejected.length, names.encodings.length], [0, 0, 0]);
@@ -177,7 +177,7 @@ describe("exportTools() to a strict mode", () => {
     assertEquals(rejected[0]?.rule, "map");
   });
 
-  it("is strict as far as the budget of a request goes", () => {
+  it("is strict within the budget of a request", () => {
     const many = Array.from({ length: 23 }, (_, index) => tool(`t${index}`));
     const { tools, losses } = exportTools(many, "anthropic.strict");
     assertEquals(tools.filter((one) => one.strict).length, 20);
@@ -228,7 +228,7 @@ describe("limits of a request", () => {
 });
 
 describe("the text of all tools together", () => {
-  it("is a warning beyond what Anthropic takes", () => {
+  it("is a warning above the limit of Anthropic", () => {
     const description = "x".repeat(1_000_000);
     const many = Array.from({ length: 5 }, (_, index) => tool(`t${index}`, { description }));
     assertEquals(exportTools(many.slice(0, 4), "anthropic").warnings, []);

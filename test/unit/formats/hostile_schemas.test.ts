@@ -59,7 +59,7 @@ function everywhere(parameters: Node, targets = listTargets()): Map<TargetName, 
 }
 
 // A schema that doubles at each level could not be processed completely.
-describe("exportTools(), given a schema whose references grow exponentially", () => {
+describe("exportTools() with a schema whose references grow exponentially", () => {
   const MANY = 60;
 
   it("merges each definition once, though allOf refers to it twice at each level", () => {
@@ -129,7 +129,7 @@ describe("exportTools(), given a schema whose references grow exponentially", ()
   });
 });
 
-describe("exportTools(), given long lists", () => {
+describe("exportTools() with long lists", () => {
   const COUNT = 2_000;
   const numbers = Array.from({ length: COUNT }, (_, index) => index);
 

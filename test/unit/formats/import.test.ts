@@ -10,7 +10,7 @@ const INPUT = { type: "object", properties: { a: { type: "string" } } };
 const MCP = [{ name: "a", inputSchema: INPUT }];
 
 describe("importTools()", () => {
-  it("spends a bounded time on the patterns of one source, and leaves out the rest", () => {
+  it("spends a bounded time on the patterns of one source, and omits the rest", () => {
     const schema = (of: number) => ({
       type: "object",
       properties: Object.fromEntries(Array.from({ length: 60 }, (_, at) => {
@@ -42,7 +42,7 @@ describe("importTools()", () => {
     assertEquals(String(tool?.parameters["description"]).length, 8_192);
   });
 
-  it("makes definitions, or tools that the given function runs", async () => {
+  it("makes definitions, or tools that the passed function runs", async () => {
     assertEquals(importTools("mcp", MCP).tools[0]?.execute, undefined);
     const { tools } = importTools("mcp", MCP, {
       namespace: "x",
@@ -74,7 +74,7 @@ describe("importTools()", () => {
     }]);
   });
 
-  it("does not take an error of the program's for one of the document's", () => {
+  it("does not report an error of the program as an error of the document", () => {
     const risk = (): never => {
       throw new Error("no idea");
     };
@@ -239,7 +239,7 @@ describe("importTools() with include and exclude", () => {
     assertEquals(outcome(importTools("mcp", LIST, options)), [["read"], [], []]);
   });
 
-  it("keeps no tool if a function does not return a boolean", () => {
+  it("imports no tool if a function does not return a boolean", () => {
     // Values that the types exclude.
     const include = (() => "yes") as unknown as (name: string) => boolean;
     assertEquals(importTools("mcp", LIST, { include }).tools, []);

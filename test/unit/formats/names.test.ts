@@ -45,14 +45,14 @@ describe("legalName()", () => {
 });
 
 describe("mapNames()", () => {
-  it("keeps the name of a legal id, and adds a hash to equal names of other ids", () => {
+  it("uses a legal id as the name, and adds a hash to equal names of other ids", () => {
     const names = mapNames(["a.b", "a_b", "a/b"], OPENAI_NAME_RULE);
     assertEquals(names.get("a_b"), "a_b");
     assert(/^a_b_[0-9a-f]{8}$/.test(names.get("a.b") ?? ""));
     assert(/^a_b_[0-9a-f]{8}$/.test(names.get("a/b") ?? ""));
   });
 
-  it("does not take a name that a hash happens to make", () => {
+  it("does not assign a name that a hash happens to produce", () => {
     const hashed = mapNames(["a.b", "a_b"], OPENAI_NAME_RULE).get("a.b") ?? "";
     const names = mapNames(["a.b", "a_b", hashed], OPENAI_NAME_RULE);
     assertEquals(names.get(hashed), hashed);

@@ -17,7 +17,7 @@ const ping = defineTool({ name: "ping", description: "Answers.", execute: () => 
 const toolset = buildToolset([ping, search]);
 
 describe("providerTool()", () => {
-  it("leaves the provider's calls and results alone, and cannot be called", async () => {
+  it("ignores the provider's calls and results, and cannot be called", async () => {
     const dispatcher = new ToolDispatcher(toolset, { engine: typeboxEngine() });
     const { names } = exportTools(toolset, "anthropic");
     assertEquals(names.idOf("search"), undefined);

@@ -37,7 +37,7 @@ describe("the settings of a request", () => {
     }
   });
 
-  it("are empty by default, and leave the tools unchanged", () => {
+  it("are empty by default, and do not change the tools", () => {
     for (const { id } of listTargets()) {
       const plain = exportTools(tools, id as TargetName);
       assertEquals<unknown>(plain.request, {});

@@ -92,7 +92,7 @@ describe("accumulateCalls()", () => {
 
     // LangChain's streams may end without a final event: a call without arguments is then complete.
     if (target === "langchain") continue;
-    it(`never gives out a half of a call of ${target}, wherever the stream breaks off`, () => {
+    it(`never returns an incomplete call of ${target}, wherever the stream breaks off`, () => {
       const names = namesFor(target);
       for (let length = 0; length < events.length; length++) {
         const stream = accumulateCalls(target, names);
@@ -114,7 +114,7 @@ describe("accumulateCalls()", () => {
     });
   }
 
-  it("keeps what an answer repeats: the caller of a programmatic call", () => {
+  it("retains the caller of a programmatic call, which the answer repeats", () => {
     const stream = accumulateCalls("openai.responses", namesFor("openai.responses"));
     const caller = { type: "program", caller_id: "p" } as const;
     const item = { type: "function_call", call_id: "a", name: "clear", arguments: "", caller };
@@ -154,7 +154,7 @@ describe("the bounds of accumulateCalls()", () => {
     assertEquals(stream.end().map(({ name }) => name), ["clear", undefined]);
   });
 
-  it("end the stream of more calls than allowed, and keep those before", () => {
+  it("end a stream with too many calls, and return the earlier calls", () => {
     const stream = accumulateCalls("openai", namesFor("openai"), { maxCalls: 2 });
     pushAll(stream, [chatOpen(0, "a", "clear", "{}"), chatOpen(1, "b", "clear", "{}")]);
     assertThrows(() => stream.push(chatOpen(2, "c", "clear")), RangeError, "more than 2");
@@ -232,7 +232,7 @@ describe("partial()", () => {
     assertEquals(stream.partial().map((one) => one.partialArguments), [{ more: "ab" }]);
   });
 
-  it("shows a name as far as it has come, and the id of a tool that has it", () => {
+  it("shows the received part of a name, and the id of a tool with that name", () => {
     const stream = accumulateCalls("openai.chat", namesFor("openai.chat"));
     stream.push(chatOpen(0, "call_1", "nothing_of_this_name", '{"a":"b'));
     assertEquals(stream.partial(), [{

@@ -105,7 +105,7 @@ describe("Guest.attach()", () => {
     await guest.detach();
   });
 
-  it("watches the descriptor that it is given, if it is to", async () => {
+  it("watches the descriptor if the option requests it", async () => {
     const library = new FakeLibrary();
     library.descriptor = 12;
     const guest = await attach(library, "fd");

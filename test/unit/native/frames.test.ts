@@ -25,7 +25,7 @@ describe("readFrames()", () => {
     assertEquals(read(bytes), { frames: [[1, 1, id, [1, 2]], [3, 0, 0, []]], count: bytes.length });
   });
 
-  it("leaves the beginning of a frame, wherever it is cut", () => {
+  it("does not read an incomplete frame, wherever it is cut", () => {
     const whole = frame(2, 0, 1, new Uint8Array([9]));
     const bytes = join(whole, whole);
     for (let cut = 0; cut < whole.length; cut++) {
@@ -58,7 +58,7 @@ describe("readStrings()", () => {
     assertEquals(readStrings(strings("é😀", undefined, "", "x"), 4), ["é😀", undefined, "", "x"]);
   });
 
-  it("keeps a byte order mark and a NUL", () => {
+  it("retains a byte order mark and a NUL", () => {
     assertEquals(readStrings(strings("\u{feff}{}", "a\0b"), 2), ["\u{feff}{}", "a\0b"]);
   });
 
@@ -128,7 +128,7 @@ describe("FrameWriter", () => {
     });
   }
 
-  it("leaves out a frame that would be too large, and keeps the others", () => {
+  it("drops a frame that would be too large, but no other", () => {
     const writer = new FrameWriter(65_536);
     const text = "x".repeat(65_536 - 15);
     writer.add(REPLY.pong, 0, 1, "");
@@ -147,7 +147,7 @@ describe("FrameStream", () => {
   const all = join(...frames);
 
   for (const piece of [1, 7, 16, 17, 4096, all.length]) {
-    it(`puts frames together that come ${piece} bytes at a time`, () => {
+    it(`joins frames that arrive ${piece} bytes at a time`, () => {
       const seen: [number, number, number][] = [];
       const stream = new FrameStream((bytes) =>
         readFrames(bytes, ({ id, payload }) => seen.push([id, payload.length, payload.at(-1) ?? 0]))

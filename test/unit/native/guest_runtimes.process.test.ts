@@ -97,6 +97,7 @@ describe("hasSoundCallbacks()", () => {
       ["", false],
     ] as const
   ) {
-    it(`says ${sound} of Bun ${version}`, () => assertEquals(hasSoundCallbacks(version), sound));
+    it(`returns ${sound} for Bun ${version}`, () =>
+      assertEquals(hasSoundCallbacks(version), sound));
   }
 });

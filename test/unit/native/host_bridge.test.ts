@@ -195,7 +195,7 @@ describe("HostBridge, when it is configured", () => {
     assertEquals(host.failure(1).error, "runtime_unavailable");
   });
 
-  it("waits for tools that must be loaded, and runs the calls that came meanwhile", async () => {
+  it("waits until tools are loaded, and then runs the calls that arrived meanwhile", async () => {
     const native = toolsOfRegistry(fakeRegistry({ tools: [echo] }));
     let loaded = (_tools: typeof native): void => {};
     const modules: unknown[] = [];
@@ -253,7 +253,7 @@ describe("HostBridge, when it is configured", () => {
 });
 
 describe("HostBridge, for a call", () => {
-  it("gives the tool's result, by the call's id", async () => {
+  it("sends the tool's result, with the call's id", async () => {
     const { host } = await configured({ tools: [echo] });
     await host.execute(2 ** 33 + 1, "echo", '{"a":[1,"é\\u0000"]}');
     assertEquals(host.result(2 ** 33 + 1), { a: [1, "é\0"] });
@@ -270,7 +270,7 @@ describe("HostBridge, for a call", () => {
     assertEquals([host.result(1), host.result(2)], [null, null]);
   });
 
-  it("gives a failure as JSON and its message as text, with the issues there are", async () => {
+  it("sends a failure as JSON and its message as text, with all issues", async () => {
     const picky = fakeTool("picky", {
       parameters: { type: "object", required: ["path"] },
       execute: () => 1,
@@ -686,7 +686,7 @@ describe("HostBridge, with a bridge in the configuration", () => {
     assertEquals(host.result(3), { tools: ["echo(object): The tool echo."] });
   });
 
-  it("takes the bridge's options, and follows the registry", async () => {
+  it("applies the bridge's options, and follows the registry", async () => {
     const { host, registry } = hostOf({ tools: [echo] });
     await host.configure({ bridge: { pinned: ["rm"] } });
     assertEquals(host.names().includes("rm"), false);

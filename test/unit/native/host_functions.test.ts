@@ -109,7 +109,7 @@ describe("a tool of the host", () => {
     assertEquals(host.result(2), null);
   });
 
-  it("returns blocks if it is registered with them, and what only looks so as a value", async () => {
+  it("returns blocks if it is registered with them; otherwise similar JSON is a value", async () => {
     const { host } = await hostOf();
     await host.register(1, 1, { ...ANY, blocks: true });
     await host.register(2, 2, { ...ANY, name: "value", blocks: false });
@@ -193,7 +193,7 @@ describe("a tool of the host", () => {
     assertEquals(host.result(9), "host:add");
   });
 
-  it("goes away when it is unregistered, and with the host", async () => {
+  it("is removed when it is unregistered, or its host disconnects", async () => {
     const { host, registry } = await hostOf();
     await host.register(1, 1, ADD);
     await host.register(2, 2, ANY);
@@ -207,7 +207,7 @@ describe("a tool of the host", () => {
     assertEquals(host.failure(4).error, "aborted");
   });
 
-  it("is not taken from a frame that is cut off", async () => {
+  it("is not read from a truncated frame", async () => {
     const { host } = await hostOf();
     for (const type of [REQUEST.register, REQUEST.unregister, REQUEST.yield]) {
       assertThrows(() => host.bridge.receive(frame(type, 0, 1, new Uint8Array(7))), FrameError);
@@ -236,7 +236,7 @@ describe("a question of a call", () => {
     return host;
   }
 
-  it("goes to the host that answers questions, as a call of its function 0", async () => {
+  it("is sent to the host that answers questions, as a call of its function 0", async () => {
     const host = await asking(ANSWERS);
     const [asked] = host.of("invoke");
     const { params, ...rest } = asked?.value as { params: Record<string, unknown> };

@@ -88,7 +88,7 @@ describe("the configurations of a host", () => {
     assertEquals(now(), [{ root: "/a" }, undefined]);
   });
 
-  it("are given to all tools or to none", () => {
+  it("are applied to all tools or to none", () => {
     const { open, now } = configured({ a: { root: "/new" }, b: {} });
     assertThrows(open, Error, 'Cannot use config_json: tool "b": its configuration is wrong');
     assertEquals(now(), [{ root: "/a" }, { root: "/b" }]);

@@ -78,7 +78,7 @@ describe("startSidecar()", () => {
     assertEquals(host.replies.map(({ type }) => type), ["tools", "hello", "result"]);
   });
 
-  it("puts together frames that come in pieces", async () => {
+  it("joins frames that arrive in pieces", async () => {
     const host = start();
     await host.send(configure.subarray(0, 20));
     assertEquals(host.replies, []);

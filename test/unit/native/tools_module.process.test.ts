@@ -21,7 +21,7 @@ describe("loadTools()", () => {
     }
   });
 
-  it("takes the module's options for the dispatcher", async () => {
+  it("uses the module's options for the dispatcher", async () => {
     const { dispatcher } = await loadTools(undefined, module("tools.ts"));
     const text = "x".repeat(2_000_000);
     const result = await dispatcher.dispatch({ name: "echo", arguments: { text } });

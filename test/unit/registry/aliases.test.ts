@@ -38,7 +38,7 @@ describe("aliases", () => {
     }
   });
 
-  it("do not reach a tool that the caller does not see", async () => {
+  it("do not resolve to a tool that is hidden from the caller", async () => {
     const registry = registryOf({ ...named("rm", "delete"), risk: "high" }, named("read"));
     const dispatcher = new ToolDispatcher(registry.select({ maxRisk: "medium" }));
     const result = await dispatcher.dispatch({ name: "delete" });

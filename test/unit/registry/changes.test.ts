@@ -11,7 +11,7 @@ function describeChange({ type, tool }: ToolChange): string {
 describe("ToolChange", () => {
   const tool = fakeTool("a");
 
-  it("is frozen, and has the given time", () => {
+  it("is frozen, and has the passed time", () => {
     const change = ToolChange.added(tool, { timestamp: 5 });
     assertEquals(change, { type: "added", tool, timestamp: 5 });
     assert(Object.isFrozen(change));
@@ -112,7 +112,7 @@ describe("ToolRegistry.subscribe()", () => {
     assertEquals(registry.registerTool(fakeTool("a")).id, "a");
   });
 
-  it("keeps the order for all, when a listener changes the registry", () => {
+  it("has the same order for all listeners, even if a listener changes the registry", () => {
     const registry = fakeRegistry();
     const first: string[] = [];
     const second: string[] = [];

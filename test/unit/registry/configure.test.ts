@@ -18,7 +18,7 @@ function configurable(id: string, events: string[] = []) {
 }
 
 describe("ToolRegistry.updateTool() with a configuration", () => {
-  it("gives the next call the new configuration", async () => {
+  it("passes the new configuration to the next call", async () => {
     const tool = configurable("a");
     const registry = fakeRegistry({ tools: [tool], config: { a: { root: "/old" } } });
     registry.updateTool(tool, { config: { root: "/new" } });

@@ -36,7 +36,7 @@ describe("ToolRegistry.acquire()", () => {
     assertStrictEquals(registry.acquire(tool), runtime);
   });
 
-  it("runs init once, with services and configuration, and keeps what it returned", async () => {
+  it("runs init once, with services and configuration, and stores its result", async () => {
     const services = { disk: {} };
     const given: unknown[] = [];
     const state = {};
@@ -55,7 +55,7 @@ describe("ToolRegistry.acquire()", () => {
     assertEquals(given, [{ services, config: { root: "/" } }]);
   });
 
-  it("lets calls that arrive together share one init", async () => {
+  it("runs init once for concurrent calls", async () => {
     const { promise, resolve } = deferred<string>();
     let runs = 0;
     const tool = fakeTool("a", { init: () => (runs++, promise) });
@@ -146,7 +146,7 @@ describe("ToolRegistry.acquire()", () => {
     assertEquals(reports, []);
   });
 
-  it("leaves no timer behind when init is in time", async () => {
+  it("leaves no timer when init ends in time", async () => {
     const clock = new FakeClock();
     const tool = fakeTool("a", { init: () => 1 });
     const registry = fakeRegistry({ tools: [tool], clock });
@@ -286,7 +286,7 @@ describe("dispose of a tool", () => {
     assertEquals(thrown.errors, [error]);
   });
 
-  it("that never ends is given up", async () => {
+  it("that never ends is abandoned", async () => {
     const clock = new FakeClock();
     const tool = fakeTool("a", { dispose: () => new Promise<void>(() => {}) });
     const registry = fakeRegistry({ tools: [tool], clock });
@@ -344,7 +344,7 @@ describe("ToolRegistry.ready()", () => {
     );
   });
 
-  it("leaves no call open, so that dispose does not wait", async () => {
+  it("ends every call, so that dispose does not wait", async () => {
     const tool = fakeTool("a", { init: () => 1 });
     const registry = fakeRegistry({ tools: [tool] });
     await registry.ready();
@@ -412,7 +412,7 @@ describe("ToolRegistry.dispose()", () => {
     assertEquals(log, ["disposed"]);
   });
 
-  it("disposes of a tool whose init ends after the wait was given up", async () => {
+  it("disposes of a tool whose init ends after the timeout", async () => {
     const { registry, call, resolve, disposed } = startInit();
     await registry.dispose({ signal: AbortSignal.abort() });
     resolve("state");
@@ -459,7 +459,7 @@ describe("ToolRegistry.dispose()", () => {
     assert(ended);
   });
 
-  it("leaves an empty registry that rejects tools", async () => {
+  it("empties the registry, which then rejects tools", async () => {
     const registry = fakeRegistry({ tools: [fakeTool("a"), fakeTool("b")] });
     const toolset = registry.select();
     await registry.dispose();

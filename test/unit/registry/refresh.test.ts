@@ -24,7 +24,7 @@ function switchable(options: Partial<ToolRegistryOptions> = {}) {
 }
 
 describe("ToolRegistry.refresh()", () => {
-  it("notifies of the tools whose availability has changed, and keeps the revision", () => {
+  it("notifies of the tools whose availability has changed, without a new revision", () => {
     const { registry, on, told, listen } = switchable();
     listen();
     assertEquals(registry.refresh(), []);
@@ -53,7 +53,7 @@ describe("ToolRegistry.refresh()", () => {
     );
   });
 
-  it("notifies of a change that a listing has seen before it", () => {
+  it("notifies of a change that an earlier listing has detected", () => {
     const { registry, on, told, listen } = switchable();
     assertEquals(registry.getAvailableTools().length, 3);
     on.delete("a");

@@ -46,7 +46,7 @@ describe("ToolRegistry.registerTool()", () => {
     });
   }
 
-  it("rejects 20,000 subschemas before an engine sees them", () => {
+  it("rejects 20,000 subschemas before an engine receives them", () => {
     const engine = requiredOnlyEngine();
     const registry = fakeRegistry({ engine });
     const anyOf = Array.from({ length: 20_000 }, () => ({ type: "string" }));
@@ -220,7 +220,7 @@ describe("ToolRegistry.updateTool()", () => {
 });
 
 describe("ToolRegistry.unregisterTool()", () => {
-  it("lets the id be used again", () => {
+  it("frees the id for another tool", () => {
     const registry = fakeRegistry({ tools: [fakeTool("a")] });
     registry.unregisterTool("a");
     assertEquals([registry.tools, registry.revision], [[], 2]);
@@ -298,7 +298,7 @@ describe("ToolRegistry's listings", () => {
       ["getToolsByCategory() of none", registry.getToolsByCategory("constructor"), []],
     ];
   for (const [what, tools, expected] of rows) {
-    it(`gives the available tools only: ${what}`, () => assertEquals(ids(tools), [...expected]));
+    it(`returns the available tools only: ${what}`, () => assertEquals(ids(tools), [...expected]));
   }
 });
 
@@ -311,7 +311,7 @@ describe("ToolRegistry.getAvailableTools()", () => {
     assertEquals(ids(registry.getAvailableTools()), ["a"]);
   });
 
-  it("gives the same array for the same context until something changes", () => {
+  it("returns the same array for the same context until something changes", () => {
     const registry = fakeRegistry({ tools: [fakeTool("a"), fakeTool("b", { risk: "critical" })] });
     const context = ToolAvailabilityContext.lowRiskOnly;
     const tools = registry.getAvailableTools(context);
@@ -353,7 +353,7 @@ describe("ToolRegistry.isAvailable()", () => {
   });
 
   for (const answer of [1, "yes", {}, Promise.resolve(true), undefined]) {
-    it(`takes ${typeof answer === "object" ? String(answer) : JSON.stringify(answer)} for a no`, () => {
+    it(`treats ${typeof answer === "object" ? String(answer) : JSON.stringify(answer)} as false`, () => {
       const tool = fakeTool("a", { isAvailable: () => answer as never });
       assertFalse(fakeRegistry({ tools: [tool] }).isAvailable(tool));
     });
@@ -383,7 +383,7 @@ describe("ToolRegistry's function definitions", () => {
 });
 
 describe("new ToolRegistry()", () => {
-  it("registers the tools that it is given", () => {
+  it("registers the passed tools", () => {
     const registry = fakeRegistry({ tools: [fakeTool("b"), { name: "a", description: "x" }] });
     assertEquals([registry.ids, registry.revision], [["a", "b"], 2]);
   });

@@ -35,7 +35,7 @@ describe("ToolRegistry.select()", () => {
     ],
   ];
   for (const [what, selection] of same) {
-    it(`gives the same toolset for ${what}, until something changes`, () => {
+    it(`returns the same toolset for ${what}, until something changes`, () => {
       const registry = fakeRegistry({ tools: [fakeTool("a", { risk: "low", tags: ["a"] })] });
       const toolset = registry.select(selection());
       assertStrictEquals(registry.select(selection()), toolset);
@@ -47,7 +47,7 @@ describe("ToolRegistry.select()", () => {
     });
   }
 
-  it("gives one toolset for the same words in another order", () => {
+  it("returns one toolset for the same words in another order", () => {
     const registry = fakeRegistry();
     assertStrictEquals(
       registry.select({ tagsAny: ["a", "b"], role: "x" }),
@@ -83,7 +83,7 @@ describe("ToolRegistry.select()", () => {
     assertEquals(registry.select(selection).ids, []);
   });
 
-  it("remembers a bounded number of selections", () => {
+  it("caches a bounded number of selections", () => {
     const registry = fakeRegistry();
     const select = (caller: number) => registry.select({ role: `caller ${caller}` });
     const first = select(0);
@@ -118,7 +118,7 @@ describe("ToolRegistry.select()", () => {
     assertStrictEquals(registry.getFunctionDefinitions(null), registry.getFunctionDefinitions());
   });
 
-  it("makes one toolset of a context, however it is given", () => {
+  it("returns one toolset for a context in any form", () => {
     const registry = fakeRegistry({ tools: [fakeTool("a")] });
     const context = ToolAvailabilityContext.noWorkspace;
     const toolset = registry.select({ context });
@@ -141,7 +141,7 @@ describe("ToolRegistry.select()", () => {
     assert(!toolset.explain("a").available);
   });
 
-  it("calls filters and policies again, and gives the same toolset for the same tools", () => {
+  it("calls filters and policies again, and returns the same toolset for the same tools", () => {
     const registry = fakeRegistry({ tools: [fakeTool("a"), fakeTool("b")] });
     const denied = new Set<string>();
     const selection: Selection = {

@@ -38,7 +38,7 @@ describe("compileOnce()", () => {
     assertEquals(engine.compiled.length, 2);
   });
 
-  it("passes on the given or detected draft", () => {
+  it("passes the given or detected draft to the engine", () => {
     const engine = fakeEngine();
     compileOnce(engine, { items: [true] });
     compileOnce(engine, {}, "draft-07");

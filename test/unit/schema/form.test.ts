@@ -96,7 +96,7 @@ describe("FormSchema.shapeOf()", () => {
     assertEquals(kept, [["id", "n"], ["id", "s"]]);
   });
 
-  it("makes no forms of branches that only say which properties must be there", () => {
+  it("makes no forms of branches that only require properties", () => {
     const shape = shapeOf({
       type: "object",
       properties: { a: {}, b: {} },
@@ -135,7 +135,7 @@ describe("FormSchema.shapeOf()", () => {
     assertEquals([old.first.length, old.maxItems], [1, 4]);
   });
 
-  it("takes names that every object inherits", () => {
+  it("accepts names that every object inherits", () => {
     const schema = JSON.parse(
       '{"type":"object","properties":{"__proto__":{"type":"string"},"constructor":{"type":"null"}}}',
     );

@@ -20,7 +20,7 @@ const NOT_CHECKED = {
 };
 
 describe("validateStandard()", () => {
-  it("gives the value as the library made it", () => {
+  it("returns the value that the library made", () => {
     const schema = fakeSchema((value) => ({ value: { ...value as object, added: 1 } }));
     assertEquals(validateStandard(schema, { a: 2 }), { value: { a: 2, added: 1 } });
   });
@@ -32,7 +32,7 @@ describe("validateStandard()", () => {
     assertEquals(await later, { value: 1 });
   });
 
-  it("gives each issue a JSON Pointer, from keys and from segments", () => {
+  it("adds a JSON Pointer to each issue, from keys and from segments", () => {
     const schema = fakeSchema(() => ({
       issues: [
         { message: "must be even", path: ["list", 2, { key: "a/b" }, "c~d"] },
@@ -59,7 +59,7 @@ describe("validateStandard()", () => {
     });
   });
 
-  it("reports 8 issues at most, and clips what a library says", () => {
+  it("reports 8 issues at most, and clips a library's messages", () => {
     const path = Array(1_000).fill("key ".repeat(1_000));
     const issues = Array(1_000).fill({ message: "long ".repeat(10_000), path });
     const schema = fakeSchema(() => ({ issues }));

@@ -98,7 +98,7 @@ describe("schemas of older drafts", () => {
     );
   });
 
-  it("leave no word of theirs behind", () => {
+  it("are replaced, and none of their keywords remain", () => {
     const schema = { $schema: DRAFT_2019_09, $recursiveAnchor: true, $recursiveRef: "#" };
     assertEquals<unknown>(asDraft2020(schema, "2019-09"), { $ref: "#" });
   });

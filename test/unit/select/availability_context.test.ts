@@ -42,7 +42,7 @@ describe("ToolAvailabilityContext", () => {
     assertEquals(context.hasTerminal, true);
   });
 
-  it("does not keep the caller's lists", () => {
+  it("copies the caller's lists", () => {
     const list = ["git"];
     const context = new ToolAvailabilityContext({ excludedCategories: list });
     list.push("network");
@@ -197,7 +197,7 @@ describe("ToolAvailabilityContext", () => {
     });
   }
 
-  it("does not take nothing for a context that removes nothing", () => {
+  it("rejects an absent context", () => {
     for (const nothing of [null, undefined]) {
       for (const read of [ToolAvailabilityContext.from, ToolAvailabilityContext.fromJSON]) {
         assertThrows(

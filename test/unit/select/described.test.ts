@@ -91,7 +91,7 @@ describe("a description that is a function", () => {
     assert(registry.select(inLocale("de")).explain("read").available);
   });
 
-  it("is exported as the reader sees it", () => {
+  it("is exported with the reader's description", () => {
     const { tools } = exportTools(registry.select(inLocale("de")), "openai.chat");
     assertEquals(tools.map((tool) => tool.function.description), ["Liest eine Datei.", "Deletes."]);
     assertEquals(
@@ -121,7 +121,7 @@ describe("a description that is a function", () => {
     assertEquals(registry.searchTools("Datei").map(({ id }) => id), []);
   });
 
-  it("leaves calls unchanged", async () => {
+  it("does not affect calls", async () => {
     const toolset = registry.select(inLocale("de"));
     const result = await new ToolDispatcher(toolset).dispatch({ name: "read" });
     assertEquals(result.ok && result.content, "text");

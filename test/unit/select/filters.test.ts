@@ -119,7 +119,7 @@ describe("filters", () => {
 });
 
 describe("namedFilter()", () => {
-  it("names a new function and leaves the old one alone", () => {
+  it("names a new function, and does not change the old one", () => {
     const plain = (tool: { id: string }) => tool.id === "file-read";
     const named = namedFilter("the reader", plain);
     assertEquals([named.name, plain.name], ["the reader", "plain"]);

@@ -32,7 +32,7 @@ describe("new FunctionDefinition()", () => {
     assertEquals(new FunctionDefinition().canCallWithoutParameters, true);
   });
 
-  it("has the given fields", () => {
+  it("has the passed fields", () => {
     const said = { name: "file:read", description: "Reads a file.", parameters };
     const definition = new FunctionDefinition(said);
     assertEquals(definition.toJSON(), said);
@@ -88,7 +88,7 @@ describe("FunctionDefinition.fromTool()", () => {
     assertStrictEquals(definition.parameters, read.parameters);
   });
 
-  it("gives the same frozen object for the same tool", () => {
+  it("returns the same frozen object for the same tool", () => {
     const definition = FunctionDefinition.fromTool(read);
     assertStrictEquals(FunctionDefinition.fromTool(read), definition);
     assert(Object.isFrozen(definition));
@@ -106,7 +106,7 @@ describe("FunctionDefinition.fromToolWithContext()", () => {
     });
   });
 
-  it("leaves the tool's own definition unchanged", () => {
+  it("does not change the tool's own definition", () => {
     FunctionDefinition.fromToolWithContext(read, "More.");
     assertEquals(FunctionDefinition.fromTool(read).description, "Reads a file.");
   });
@@ -125,7 +125,7 @@ describe("FunctionDefinition.fromToolWithContext()", () => {
 describe("FunctionDefinition's JSON", () => {
   const tool = makeTool({ name: "a", description: "b", parameters: { type: "object" } });
 
-  it("is what JSON.stringify gives: name, description and parameters", () => {
+  it("equals the result of JSON.stringify: name, description and parameters", () => {
     const definition = FunctionDefinition.fromTool(read);
     assertEquals(JSON.stringify(definition), definition.toJson());
     assertEquals(JSON.parse(JSON.stringify([definition])), [{
@@ -156,7 +156,7 @@ describe("FunctionDefinition's JSON", () => {
     assertEquals(FunctionDefinition.toOpenAIToolsJson([]), "[]");
   });
 
-  it("cuts names for OpenAI, and keeps them apart", () => {
+  it("truncates names for OpenAI, and keeps them unique", () => {
     const long = "x".repeat(100);
     const names = [`${long}a`, `${long}b`, "a.b", "a_b", "ns:tool", "ns__tool"].map((name) =>
       FunctionDefinition.fromTool(makeTool({ name, description: "x" }))

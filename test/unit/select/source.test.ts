@@ -13,7 +13,7 @@ describe("listSource()", () => {
     assertEquals([Object.isFrozen(tools), revision], [true, 0]);
   });
 
-  it("finds tools by id, and nothing that was not given", () => {
+  it("finds exactly the passed tools, by id", () => {
     const odd = fakeTool("__proto__");
     const source = listSource([odd]);
     assertStrictEquals(source.getTool("__proto__"), odd);

@@ -45,7 +45,7 @@ describe("buildToolset()", () => {
   });
 
   // "Tools() and IDs() must return tools in stable order: Sort lexicographically."
-  it("sorts the tools of an unsorted source, and leaves the source unchanged", () => {
+  it("sorts the tools of an unsorted source, and does not change the source", () => {
     const list = ["b:z", "a:y", "plain", "a:b"].map((id) => fakeTool(id));
     const source: ToolSource = { ...listSource(list), tools: list };
     for (const toolset of [buildToolset(source), buildToolset(source, { maxRisk: "high" })]) {
@@ -77,7 +77,7 @@ describe("buildToolset()", () => {
     assertEquals([toolset.has("new"), source.revision], [false, 2]);
   });
 
-  it("narrows a toolset that is given as the source, and keeps the first source", () => {
+  it("narrows a toolset that is passed as the source, and keeps the first source", () => {
     const source = listSource([low, high]);
     const toolset = buildToolset(buildToolset(source, { maxRisk: "low" }, "wide"), {}, "narrow");
     assertEquals([toolset.ids.join(), toolset.name], ["low", "narrow"]);
@@ -157,7 +157,7 @@ describe("Toolset", () => {
     assertEquals(toolset.isAvailable(broken), false);
   });
 
-  it("is narrowed to what both selections keep", () => {
+  it("is narrowed to the tools that both selections keep", () => {
     const tools = [low, high, fakeTool("x:a", { risk: "low" }), fakeTool("x:b", { risk: "high" })];
     const toolset = buildToolset(tools, { maxRisk: "low" }, "wide");
     const narrow = toolset.narrow({ namespace: "x", maxRisk: "critical" });
@@ -169,7 +169,7 @@ describe("Toolset", () => {
     assertThrows(() => toolset.narrow({ maxRisk: "x" as "low" }), TypeError, "/maxRisk");
   });
 
-  it("obeys a filter that changes its mind, in narrower toolsets too, and adds no tool", () => {
+  it("applies a filter whose results change, even in narrower toolsets, and adds no tool", () => {
     const denied = new Set(["b"]);
     const calls: string[] = [];
     const wide = buildToolset([fakeTool("a"), fakeTool("b"), fakeTool("c")], {

@@ -111,7 +111,7 @@ describe("ToolsetBuilder", () => {
     assertStrictEquals(toolset.source, registry);
   });
 
-  it("takes the tools of another toolset with their source", () => {
+  it("uses the tools of another toolset with their source", () => {
     const registry = listSource(tools);
     const wide = buildToolset(registry, { namespace: "a" });
     const toolset = new ToolsetBuilder("mine").fromTools(wide).withMaxRisk("low").build();
@@ -127,7 +127,7 @@ describe("ToolsetBuilder", () => {
     assertEquals(builder.build() === second, false);
   });
 
-  it("reads a list once, when it is given", () => {
+  it("reads a list once, when it is passed", () => {
     const list = [...tools];
     const builder = new ToolsetBuilder("test").fromTools(list.values());
     list.push(fakeTool("late"));

@@ -65,7 +65,7 @@ describe("isListOf()", () => {
 });
 
 describe("numberFrom()", () => {
-  it("takes its bounds, and nothing beyond them", () => {
+  it("accepts its bounds, and nothing beyond them", () => {
     const check = numberFrom(1, 3);
     assertEquals([1, 2.5, 3].map((value) => check("try", value, "it")), [1, 2.5, 3]);
     for (const value of [0.9, 3.1, Number.NaN, "2", null]) {
@@ -75,7 +75,7 @@ describe("numberFrom()", () => {
 });
 
 describe("wholeFrom()", () => {
-  it("takes whole numbers only", () => {
+  it("accepts whole numbers only", () => {
     const check = wholeFrom(0);
     assertEquals([0, 7].map((value) => check("try", value, "it")), [0, 7]);
     for (const value of [-1, 1.5, Infinity, Number.NaN, "2"]) {

@@ -24,13 +24,13 @@ function librarySchema(input: object, output: object = input): object {
 const OBJECT = { type: "object", properties: { a: { type: "string" } } };
 
 describe("defineTool()", () => {
-  it("gives an omitted field its default", () => {
+  it("sets an omitted field to its default", () => {
     const tool = makeTool(definition());
     const given = Object.entries(tool).filter(([, value]) => value !== undefined);
     assertEquals(Object.fromEntries(given), data.defaults);
   });
 
-  it("keeps every given field", () => {
+  it("keeps every passed field", () => {
     const tool = makeTool(data.complete as unknown as ToolDefinition);
     for (const [field, value] of Object.entries(data.complete)) {
       assertEquals<unknown>([field, tool[field as "meta"]], [field, value]);
@@ -39,7 +39,7 @@ describe("defineTool()", () => {
   });
 
   // The specification's "Tool Definition Pattern", word for word.
-  it("takes the specification's own pattern", () => {
+  it("accepts the pattern of the specification", () => {
     const { id, namespace, name, roles, allowedRoles } = makeTool(data.specified);
     assertEquals({ id, namespace, name, roles, allowedRoles }, {
       id: "chain:status",
@@ -50,7 +50,7 @@ describe("defineTool()", () => {
     });
   });
 
-  it("has its roles under both names, and gives them to a copy once", () => {
+  it("has its roles under both names, and copies them once", () => {
     const tool = makeTool(definition({ roles: ["control"] }));
     assertStrictEquals(tool.allowedRoles, tool.roles);
     assertEquals(Object.keys(tool).includes("allowedRoles"), false);
@@ -61,7 +61,7 @@ describe("defineTool()", () => {
     assertEquals(makeTool(other).allowedRoles, ["control"]);
   });
 
-  it("gives a tool the same id, with a separate namespace or one in the name", () => {
+  it("makes the same id with a separate namespace and with one in the name", () => {
     const { description } = definition();
     assertEquals(
       makeTool({ name: "chain:status", description }),
@@ -209,7 +209,7 @@ describe("defineTool(), on what cannot be changed later", () => {
     assertEquals(tool.tags, ["a"]);
   });
 
-  it("leaves the definition unchanged", () => {
+  it("does not change the definition", () => {
     const said = definition({ parameters: { type: "object" }, tags: ["a"] });
     makeTool(said);
     assertEquals([said, said.parameters, said.tags].map(Object.isFrozen), [false, false, false]);
@@ -294,7 +294,7 @@ describe("defineTool(), on schemas of libraries", () => {
     assertEquals(targets, ["draft-2020-12"]);
   });
 
-  it("takes a library's schema that is a function", () => {
+  it("accepts a library's schema that is a function", () => {
     const schema = Object.assign(() => 0, librarySchema(OBJECT));
     assertEquals(makeTool(definition({ parameters: schema })).parameters, OBJECT);
   });

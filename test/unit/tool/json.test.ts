@@ -32,17 +32,17 @@ describe("copyJson()", () => {
     assertEquals(Object.isFrozen(original) || Object.isFrozen(original.a), false);
   });
 
-  it("leaves out members that are undefined", () => {
+  it("omits members that are undefined", () => {
     assertEquals(Object.keys(copyJson({ a: undefined, b: 1 }, "it")), ["b"]);
   });
 
-  it("leaves out what is not enumerable, or named by a symbol", () => {
+  it("omits members that are not enumerable, or named by a symbol", () => {
     const original = { a: 1, [Symbol("kind")]: 2 };
     Object.defineProperty(original, "hidden", { value: () => 3, enumerable: false });
     assertEquals(Reflect.ownKeys(copyJson(original, "it")), ["a"]);
   });
 
-  it("keeps a member named __proto__ a member", () => {
+  it("copies a member named __proto__ as a member", () => {
     const copy = copyJson(JSON.parse('{ "__proto__": { "polluted": true } }'), "it");
     assertEquals(Object.keys(copy), ["__proto__"]);
     assertEquals(Object.getPrototypeOf(copy), Object.prototype);
@@ -157,7 +157,7 @@ const PAIRS: readonly (readonly [unknown, unknown, boolean])[] = data.pairs as n
 
 describe("jsonEqual()", () => {
   for (const [a, b, equal] of PAIRS) {
-    it(`says ${equal} for ${JSON.stringify(a)} and ${JSON.stringify(b)}`, () => {
+    it(`returns ${equal} for ${JSON.stringify(a)} and ${JSON.stringify(b)}`, () => {
       assertEquals(jsonEqual(a, b), equal);
       assertEquals(jsonEqual(b, a), equal);
     });
@@ -166,7 +166,7 @@ describe("jsonEqual()", () => {
 
 describe("canonicalJson()", () => {
   for (const [a, b, equal] of PAIRS) {
-    it(`gives ${equal ? "one text" : "two texts"} for ${JSON.stringify(a)} and ${JSON.stringify(b)}`, () => {
+    it(`returns ${equal ? "one text" : "two texts"} for ${JSON.stringify(a)} and ${JSON.stringify(b)}`, () => {
       assertEquals(canonicalJson(a) === canonicalJson(b), equal);
     });
   }

@@ -42,7 +42,7 @@ describe("ToolResult.error()", () => {
     });
   }
 
-  it("takes over issues, acknowledgement and duration", () => {
+  it("copies issues, acknowledgement and duration", () => {
     const issues = [{ path: "/a", keyword: "type", expected: "string", message: "a is no string" }];
     assertEquals(
       ToolResult.error("timeout", "Too slow", { issues, acknowledged: false, durationMs: 5 }),
@@ -101,7 +101,7 @@ describe("isToolResult()", () => {
     it(`rejects ${name}`, () => assertEquals(isToolResult(value), false));
   }
 
-  it("leaves no mark that JSON or a loop over the fields would show", () => {
+  it("adds no mark to JSON or to the enumerable fields", () => {
     assertEquals(Object.keys(ToolResult.ok(1)), ["ok", "content", "durationMs"]);
   });
 });

@@ -14,7 +14,7 @@ import {
 import data from "./text.json" with { type: "json" };
 
 group("clip()", () => {
-  it("leaves a short text unchanged", () => assertEquals(clip("abc", 3), "abc"));
+  it("does not change a short text", () => assertEquals(clip("abc", 3), "abc"));
 
   it("truncates a longer text with a mark", () => assertEquals(clip("abcd", 3), "ab…"));
 
@@ -37,7 +37,7 @@ group("cutMarks()", () => {
 group("cleanText()", () => {
   const halves = ["halves of characters", "a\ud800b\udc00c", "abc"];
   for (const [what, text, clean] of [...data.hidden, halves] as [string, string, string][]) {
-    it(`leaves out ${what}`, () => assertEquals(cleanText(text, 100), clean));
+    it(`removes ${what}`, () => assertEquals(cleanText(text, 100), clean));
   }
 
   const kept = [
@@ -147,7 +147,7 @@ group("argumentsText()", () => {
     assertEquals(argumentsText(undefined, 100), "");
   });
 
-  it("is nothing where not all of it can be seen", () => {
+  it("is undefined if it cannot be shown completely", () => {
     assertEquals(argumentsText({ ["k".repeat(101)]: 1 }, 100), undefined);
     assertEquals(argumentsText(Array(101).fill(0), 100), undefined);
     assertEquals(argumentsText({ command: "x".repeat(90) }, 100), undefined);
@@ -180,7 +180,7 @@ group("nearIds()", () => {
     ["x".repeat(258), []],
   ];
   for (const [wanted, near] of rows) {
-    it(`answers [${near}] for "${wanted.slice(0, 20)}"`, () => {
+    it(`returns [${near}] for "${wanted.slice(0, 20)}"`, () => {
       assertEquals(nearIds(wanted, ids), near);
     });
   }

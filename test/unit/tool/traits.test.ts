@@ -105,7 +105,7 @@ describe("deriveAnnotations()", () => {
   for (
     const tags of [[], ["read"], ["write"], ["read-only", "write"], ["read-only", "destructive"]]
   ) {
-    it(`does not take a tool tagged [${tags}] for read-only or idempotent, however safe`, () => {
+    it(`does not treat a tool tagged [${tags}] as read-only or idempotent, however safe`, () => {
       for (const risk of RISK_LEVELS) {
         const { readOnlyHint, idempotentHint } = derive({ risk, tags });
         assertEquals({ readOnlyHint, idempotentHint }, {

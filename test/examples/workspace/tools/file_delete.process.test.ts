@@ -14,7 +14,7 @@ describe("file-delete", () => {
     assertEquals(await test.folder.list(), ["b"]);
   });
 
-  it("deletes a link and leaves its target, inside and outside the workspace", async () => {
+  it("deletes a link but not its target, inside and outside the workspace", async () => {
     await using test = await testWorkspace({ "real": "r" });
     await symlink("real", join(test.folder.path, "link"));
     await symlink("/etc/passwd", join(test.folder.path, "out"));

@@ -83,7 +83,7 @@ describe("terminal-execute", () => {
     ]);
   });
 
-  it("keeps characters whole that arrive in pieces", async () => {
+  it("joins characters that arrive in pieces", async () => {
     await using test = await testWorkspace();
     const script = String
       .raw`printf '\303'; sleep 0.02; printf '\244\360\237'; sleep 0.02; printf '\230\200'`;

@@ -10,7 +10,7 @@ describe("memoryCallStore()", () => {
 
   const value = new Uint8Array(1_000);
 
-  it("rejects writes when it is full, and keeps what it has", async () => {
+  it("rejects writes when it is full, and retains its entries", async () => {
     const store = memoryCallStore({ maxBytes: 5_000, maxOwnerBytes: 5_000 });
     for (const key of ["t.a.1", "t.b.1", "t.c.1", "t.d.1"]) await store.create(key, value);
     await assertRejects(() => store.create("t.e.1", value), RangeError, "the store is full");

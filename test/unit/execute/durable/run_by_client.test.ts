@@ -68,7 +68,7 @@ describe("runByClient()", () => {
     assertEquals(result.ok && result.content, { latitude: 41.9 });
   });
 
-  it("asks again after an invalid result, and fails if it is declined", async () => {
+  it("repeats the question after an invalid result, and fails if it is declined", async () => {
     const dispatcher = dispatcherWith();
     const first = await dispatcher.dispatch(CALL);
     assert(isSuspended(first));
@@ -94,7 +94,7 @@ describe("runByClient()", () => {
     ]);
   });
 
-  it("leaves a call of a turn open, and the result goes to the model", async () => {
+  it("suspends a call of a turn, and passes the result to the model", async () => {
     const dispatcher = dispatcherWith();
     const { names } = exportTools(toolset, "anthropic");
     const use = { type: "tool_use", id: "t1", name: "locate", input: { exact: true } };
@@ -108,7 +108,7 @@ describe("runByClient()", () => {
     ]);
   });
 
-  it("fails without a way to ask the caller", async () => {
+  it("fails if the caller cannot be asked", async () => {
     const dispatcher = new ToolDispatcher(toolset, { engine: typeboxEngine() });
     const result = await dispatcher.dispatch(CALL);
     assertEquals(result.ok ? "ran" : result.error.code, "input_unavailable");

@@ -27,7 +27,7 @@ function losing(name: "create" | "update" | "delete", ...losses: Loss[]): CallSt
 }
 
 describe("SettledStore", () => {
-  it("rejects after four attempts, and if the store refuses the value", async () => {
+  it("rejects after four attempts, and if the store rejects the value", async () => {
     const down = new SettledStore(losing("create", "write", "write", "write", "write"));
     assertEquals(await assertRejects(() => down.create("a.b", bytes("x"))), BROKEN);
     assertEquals(typeof await down.create("a.b", bytes("x")), "number");
@@ -35,7 +35,7 @@ describe("SettledStore", () => {
     await assertRejects(() => full.create("a.b", new Uint8Array(400)), RangeError);
   });
 
-  it("does not take the equal value of another process for its own", async () => {
+  it("distinguishes its own value from the equal value of another process", async () => {
     const shared = memoryCallStore();
     const first = await new SettledStore(shared).create("a.b", bytes(""));
     const losses: Loss[] = ["write"];

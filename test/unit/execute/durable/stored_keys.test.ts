@@ -72,7 +72,7 @@ async function settled(): Promise<void> {
 }
 
 describe("storedKeys()", () => {
-  it("gives the result of another process, and does not run again", async () => {
+  it("returns the result of another process, and does not run again", async () => {
     const { ran, start } = processes();
     assertEquals(outcome(await start().call("pay", { n: 1 }, KEY)), 1);
     const again = await start().call("pay", { n: 1 }, KEY);
@@ -176,7 +176,7 @@ describe("storedKeys()", () => {
     assertThrows(() => storedKeys({} as CallStore), TypeError, "store must have a get function");
   });
 
-  it("does not run a call again because its result is too large to keep", async () => {
+  it("does not run a call again because its result is too large to store", async () => {
     const { start } = processes({ execute: () => "x".repeat(1_048_500) });
     assertEquals((await start().call("pay", {}, KEY)).ok, true);
     const again = await start().call("pay", {}, KEY);
@@ -196,7 +196,7 @@ describe("storedKeys()", () => {
     assertEquals(ran, 1);
   });
 
-  it("gives the key back after a failure that may pass", async () => {
+  it("releases the key after a temporary failure", async () => {
     let tries = 0;
     const { start } = processes({ isAvailable: () => ++tries > 1 });
     assertEquals(outcome(await start().call("pay", {}, KEY)), "unavailable");
@@ -239,7 +239,7 @@ describe("storedKeys()", () => {
     assertEquals(outcome(await processes({}, clock, memory).start().call("pay", {}, KEY)), 1);
   });
 
-  it("keeps a result for its window after a clock that is set back during the call", async () => {
+  it("stores a result for its window even if the clock is set back during the call", async () => {
     const [clock, own] = [new FakeClock(), new FakeClock()];
     const store = memoryCallStore({ clock });
     const { start } = processes({ execute: () => own.advance(-20_000) }, own, store);

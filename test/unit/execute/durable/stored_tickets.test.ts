@@ -19,7 +19,7 @@ describe("storedTickets()", () => {
     }
   });
 
-  it("leave only a small mark after their call was resumed", async () => {
+  it("are replaced by a small mark after their call was resumed", async () => {
     const store = memoryCallStore({ maxBytes: 1_000_000, maxOwnerBytes: 1_000_000 });
     const registry = new ToolRegistry({
       tools: [{

@@ -129,7 +129,7 @@ describe("taskQueue().work()", () => {
     await worked;
   });
 
-  it("leaves tasks of tools that it does not have to other workers", async () => {
+  it("does not take tasks of tools that only other workers have", async () => {
     const { clock, open, controller } = processes([
       { name: "job", execute: () => "done" },
       { name: "other" },
@@ -144,7 +144,7 @@ describe("taskQueue().work()", () => {
     await worked;
   });
 
-  it("lets timers of its process run, although its store never waits", async () => {
+  it("does not block timers of its process, although its store never waits", async () => {
     const ended = Promise.withResolvers<void>();
     const registry = new ToolRegistry({
       tools: [fakeTool({ name: "job", execute: () => void (--left === 0 && ended.resolve()) })],
@@ -316,14 +316,14 @@ describe("the retries of taskQueue()", () => {
     assertEquals(task?.status, "completed");
   });
 
-  it("do not count refusals of the call as attempts", async () => {
+  it("do not count rejections of the call as attempts", async () => {
     const refused = ToolResult.error("overloaded", "Busy", { ran: "no" });
     const results = [refused, refused, refused, down, "sent"];
     const { task } = await attempts(results, { maxAttempts: 2, initialDelayMs: 10 });
     assertEquals(task?.status, "completed");
   });
 
-  it("end after a hundred refusals, or if the tool is away for longer than the task is stored", async () => {
+  it("end after a hundred rejections, or if the tool is missing for longer than the task is stored", async () => {
     const refused = ToolResult.error("overloaded", "Busy", { ran: "no" });
     const { waits } = await attempts(Array(200).fill(refused), { initialDelayMs: 0 });
     assertEquals(waits.length, 100);

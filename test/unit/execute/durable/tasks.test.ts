@@ -144,7 +144,7 @@ describe("callTasks().start()", () => {
     assertEquals(await ended(id, "failed"), "threw");
   });
 
-  it("gives the reason why a call does not become a task", async () => {
+  it("returns the reason why a call does not become a task", async () => {
     const { tasks, dispatcher, start } = processOf([
       { ...DOUBLE, execution: "sync" },
       { ...HANG, execution: "task" },
@@ -308,7 +308,7 @@ describe("a task", () => {
     }
   });
 
-  it("is not found by a principal that does not see its tool any more", async () => {
+  it("is not found by a principal whose toolset no longer has its tool", async () => {
     const { tasks, dispatcher, when, asking } = processOf([{
       ...{ name: "secret", requiresApproval: true, execute: () => "found" },
     }, DOUBLE]);
@@ -328,7 +328,7 @@ describe("a task", () => {
     assertEquals((await when(id, "completed")).tool, "secret");
   });
 
-  it("keeps waiting when its answers are too large together, or invalid", async () => {
+  it("continues to wait if its answers are invalid, or together too large", async () => {
     const { tasks, dispatcher, when, asking } = processOf([TWO]);
     const { id } = await asking("two");
     const large = { action: "accept", content: "x".repeat(60_000) } as const;
@@ -344,7 +344,7 @@ describe("a task", () => {
     await when(id, "completed");
   });
 
-  it("asks, and resumes with the answer, once", async () => {
+  it("waits for an answer, and resumes with it once", async () => {
     let ran = 0;
     const { tasks, dispatcher, asking, ended } = processOf([{
       ...{ name: "rm", requiresApproval: true, execute: () => ++ran },
@@ -373,7 +373,7 @@ describe("a task", () => {
     assertEquals([await ended(id, "failed"), ran], ["denied", 0]);
   });
 
-  it("keeps an answer, and waits, until the other questions are answered", async () => {
+  it("stores an answer until the other questions are answered", async () => {
     let ran = 0;
     const { tasks, dispatcher, store, clock, asking } = processOf([{
       name: "two",
@@ -406,7 +406,7 @@ describe("a task", () => {
     assertEquals([last?.result && outcome(last.result), ran], [[one, YES], 2]);
   });
 
-  it("keeps the answers that came before when the last one could not be used", async () => {
+  it("retains the earlier answers if the last one cannot be used", async () => {
     let isOpen = true;
     const { when, ended, tasks, dispatcher, asking } = processOf([{
       ...TWO,
@@ -433,7 +433,7 @@ describe("a task", () => {
     }
   });
 
-  it("asks several questions, one after the other", async () => {
+  it("can ask several questions, one after the other", async () => {
     const { start, tasks, dispatcher } = processOf([{
       name: "two",
       async execute(_, { ask }) {
@@ -538,7 +538,7 @@ describe("a task", () => {
     assertEquals(await alive.tasks.recover(alive.dispatcher), 0);
   });
 
-  it("rejects an answer with another context of the host, and keeps waiting", async () => {
+  it("rejects an answer with another context of the host, and continues to wait", async () => {
     const tenants: unknown[] = [];
     const { dispatcher, tasks, when, asking } = processOf([{
       name: "wipe",
@@ -561,7 +561,7 @@ describe("a task", () => {
     assertEquals(tenants, [{ tenant: "staging" }]);
   });
 
-  it("is taken up by another process if its tool is idempotent, once, and not for ever", async () => {
+  it("is resumed by another process if its tool is idempotent, once, and not without end", async () => {
     const dead = processOf([AGAIN]);
     const { id } = await dead.start("hang");
     let ran = 0;
@@ -592,7 +592,7 @@ describe("a task", () => {
     assertEquals(attempts, [1, 1, 0, 0]);
   });
 
-  it("receives its typed context from the host in the process that takes it over", async () => {
+  it("receives its typed context from the host in the process that resumes it", async () => {
     const context = {
       type: "object",
       properties: { tenant: { type: "string" } },
@@ -640,7 +640,7 @@ describe("a task", () => {
     }
   });
 
-  it("is taken up also if it began with an idempotency key, which its dead run holds", async () => {
+  it("is resumed even if it began with an idempotency key, which its dead run holds", async () => {
     const dead = processOf([AGAIN]);
     const { store } = dead;
     const kept = { idempotency: { kept: storedKeys(store) }, clock: dead.clock };
@@ -657,7 +657,7 @@ describe("a task", () => {
     assertEquals(result && outcome(result), "done");
   });
 
-  it("does not overwrite the process that took it up", async () => {
+  it("does not overwrite the record of the process that resumed it", async () => {
     const work = deferred<string>();
     const slow = processOf([{ name: "job", idempotent: true, execute: () => work.promise }]);
     const { id } = await slow.start("job");
@@ -764,7 +764,7 @@ describe("callTasks().list()", () => {
 });
 
 describe("callTasks().run()", () => {
-  it("gives the result of a call that is quick", async () => {
+  it("returns the result of a quick call", async () => {
     const { tasks, dispatcher, store } = processOf([DOUBLE]);
     const call = { name: "double", arguments: { n: 1 } };
     const answer = await tasks.run(dispatcher, call, ANN, { afterMs: 100 });
@@ -772,7 +772,7 @@ describe("callTasks().run()", () => {
     for await (const _ of store.list(`task.${await ownerDigest("ann")}`)) assert(false);
   });
 
-  it("gives a task for a call that takes longer, with its progress", async () => {
+  it("returns a task with its progress for a longer call", async () => {
     const work = deferred<string>();
     const { tasks, dispatcher, when, clock } = processOf([{
       name: "slow",
@@ -860,7 +860,7 @@ describe("callTasks().run()", () => {
     assertEquals((await other.tasks.get(task.id, ANN))?.status, "failed");
   });
 
-  it("aborts a call whose caller leaves before it is a task", async () => {
+  it("aborts a call whose caller disconnects before it becomes a task", async () => {
     const { tasks, dispatcher } = processOf([HANG]);
     const controller = new AbortController();
     const context = { ...ANN, signal: controller.signal };

@@ -78,7 +78,7 @@ describe("a condition of a layer", () => {
       ["that only observes", { observe: () => ({}) }, "approval_required"],
     ] as const satisfies readonly (readonly [string, Partial<Layer>, string])[]
   ) {
-    it(`never lets a tool run without the approval that it requires: a layer ${title}`, async () => {
+    it(`never runs a tool without its required approval: a layer ${title}`, async () => {
       const approves: Layer = { name: "approves", stage: "run", meets: "approval", ...layer };
       const { call } = core([approves], { requiresApproval: true });
       assertEquals(outcome(await call()), code);

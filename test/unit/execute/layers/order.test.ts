@@ -128,13 +128,13 @@ const eventsWith = (end: string): readonly string[] => [
 ];
 
 describe("the layers of a ToolDispatcher", () => {
-  it("take part in the documented order", async () => {
+  it("run in the documented order", async () => {
     const { events, run } = observed(false);
     await run();
     assertEquals(events, eventsWith("transaction committed"));
   });
 
-  it("take part in the documented order in a call that fails", async () => {
+  it("run in the documented order in a call that fails", async () => {
     const { events, run } = observed(true);
     await run();
     assertEquals(events, [...eventsWith("transaction rolled back"), "failure notice"]);

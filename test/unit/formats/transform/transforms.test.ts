@@ -90,7 +90,7 @@ for (const [name, transform] of Object.entries(PASSES)) {
 }
 
 describe("inlineRefs()", () => {
-  it("does not look outside of the schema", () => {
+  it("resolves no reference outside of the schema", () => {
     assertThrows(
       () => inlineRefs({ $ref: "https://example.com/x" }),
       TypeError,
@@ -98,7 +98,7 @@ describe("inlineRefs()", () => {
     );
   });
 
-  it("gives up on references that double at each step", () => {
+  it("rejects references that double at each step", () => {
     const $defs: Record<string, JsonSchema> = { d0: { type: "string" } };
     for (let step = 1; step < 40; step++) {
       const $ref = `#/$defs/d${step - 1}`;
@@ -117,7 +117,7 @@ describe("transforms", () => {
     assertStrictEquals((schema as typeof from).properties.a, kept);
   });
 
-  it("keep a property that is named __proto__", () => {
+  it("retain a property that is named __proto__", () => {
     const from = JSON.parse('{"properties":{"__proto__":{"type":"string"}}}');
     const { schema } = runPass({ leave: optionalToNullable })(from);
     assertEquals(

@@ -108,7 +108,7 @@ describe("createToolIndex()", () => {
     assertEquals(found.search("list pull requests of a repository", 1)[0]?.id, "t1");
   });
 
-  it("prefers the tool that does what the verb of the query says", () => {
+  it("prefers the tool with the action of the query's verb", () => {
     const found = titled("Delete an issue comment", "Create an issue comment");
     assertEquals(found.search("comment on an issue", 1)[0]?.id, "t1");
     assertEquals(found.search("remove a comment on an issue", 1)[0]?.id, "t0");
@@ -164,7 +164,7 @@ describe("createToolIndex()", () => {
     assertEquals(first("restart the HTTP server"), "HTTPServer2Restart");
   });
 
-  it("gives the best of a thousand, the same ones for any limit", () => {
+  it("returns the best of a thousand, the same ones for any limit", () => {
     const many = indexOf(
       Array.from(
         { length: 1_000 },

@@ -12,7 +12,7 @@ const NAMES = 6;
 const TEXTS = 7;
 
 describe("searchFields()", () => {
-  it("gives every field of a tool", () => {
+  it("returns every field of a tool", () => {
     assertEquals(
       texts(
         { type: "object", properties: { path: { type: "string", description: "Where it is" } } },

@@ -58,7 +58,7 @@ describe("fuseIndexes()", () => {
     assertEquals(fused.search("x", 10, { minScore: 0.9 }).length, 3);
   });
 
-  it("keeps the reasons of the index that has them", () => {
+  it("returns the reasons of the index that has them", () => {
     const words = createToolIndex();
     const both = fuseIndexes(always("echo"), words);
     both.add(echo);

@@ -77,7 +77,7 @@ describe("ToolRegistry.searchTools()", () => {
     assertEquals(ids(registry.searchTools("parrot")), ["echo"]);
   });
 
-  it("queries the given index, which follows each change", () => {
+  it("queries the passed index, which follows each change", () => {
     const made: LastFirstIndex[] = [];
     const registry = fakeRegistry({
       tools: [fakeTool("a"), fakeTool("b")],
@@ -95,7 +95,7 @@ describe("ToolRegistry.searchTools()", () => {
     assertEquals(made.length, 1);
   });
 
-  it("does not let an index that throws stop a registration", () => {
+  it("registers a tool even if its index throws", () => {
     const phases: string[] = [];
     const made: LastFirstIndex[] = [];
     const registry = fakeRegistry({
@@ -125,7 +125,7 @@ describe("ToolRegistry without an index", () => {
     );
   });
 
-  it("lets its toolsets be searched", () => {
+  it("supports search in its toolsets", () => {
     const registry = fakeRegistry({ tools: [fakeTool("echo")], index: undefined });
     assertEquals(ids(searchToolset(registry.select(), "echo")), ["echo"]);
     registry.registerTool(fakeTool("echo-two"));

@@ -35,18 +35,18 @@ describe("joinWords()", () => {
 
 describe("stem()", () => {
   for (const forms of data.stems) {
-    it(`gives one stem to ${forms}`, () => {
+    it(`returns one stem for ${forms}`, () => {
       const stems = forms.split(" ").map(stem);
       assertEquals(stems, stems.map(() => stems[0] ?? ""));
     });
   }
 
   for (const [a, b] of data.apart as [string, string][]) {
-    it(`keeps ${a} and ${b} apart`, () => assertNotEquals(stem(a), stem(b)));
+    it(`distinguishes ${a} and ${b}`, () => assertNotEquals(stem(a), stem(b)));
   }
 
   for (const word of ["", "a", "is", "md5", "файлы", "検索", "naïves", "s3s", "as"]) {
-    it(`leaves "${word}" unchanged`, () => assertEquals(stem(word), word));
+    it(`does not change "${word}"`, () => assertEquals(stem(word), word));
   }
 });
 
@@ -55,7 +55,7 @@ const words = (word: string, known: readonly string[]): string[] =>
 
 describe("closeWords()", () => {
   for (const [error, typed, meant] of data.errors as [string, string, string][]) {
-    it(`sees ${error}`, () => assertEquals(words(typed, ["other", meant, "thing"]), [meant]));
+    it(`recognises ${error}`, () => assertEquals(words(typed, ["other", meant, "thing"]), [meant]));
   }
 
   it("allows no error below four letters, one below eight, two from there on", () => {
