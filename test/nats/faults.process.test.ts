@@ -15,6 +15,7 @@ import {
   serveTools,
   type ServeToolsOptions,
 } from "@plue/tools/nats";
+import { deny, rules } from "@plue/tools/rules";
 import { z } from "zod";
 import { Sender } from "../../src/adapters/nats/protocol.ts";
 import { Seal } from "../../src/adapters/nats/seal.ts";
@@ -401,6 +402,28 @@ describe("Workers and callers over NATS", () => {
         const wrong = await dispatcher.dispatch({ name: id }, { context });
         assertEquals([id, !wrong.ok && wrong.error.code], [id, "unavailable"]);
       }
+    }
+  });
+
+  withWorld("gives the worker's rules the tenant of the caller", async (world) => {
+    const notB = rules([{
+      name: "not-b",
+      decide: ({ tenant }) => tenant === "b" ? deny("no") : "allow",
+    }]);
+    const names = ["sync", "task"] as const;
+    const tools = names.map((execution) => ({
+      ...{ name: execution, description: "Lists the bills.", execution },
+      execute: () => "bills",
+    }));
+    await world.serve(tools, { dispatcher: { rules: notB } });
+    const { dispatcher } = await world.call();
+    for (const name of names) {
+      const call = async (tenant: string) => {
+        const context = { tenant, close() {} };
+        const result = await dispatcher.dispatch({ name }, { context });
+        return result.ok ? result.content : result.error.code;
+      };
+      assertEquals([name, await call("a"), await call("b")], [name, "bills", "denied"]);
     }
   });
 });

@@ -189,7 +189,9 @@ function previewLayers(layers: readonly calls.Layer[]): readonly calls.Layer[] {
   return [
     ...layers.filter(({ meets }) => meets === "context"),
     // These layers meet the requirements of tools. The first one ends the call.
-    ...(["approval", "transaction", undefined] as const).map((meets): calls.Layer => ({
+    ...(["approval", "transaction", "credentials", undefined] as const).map((
+      meets,
+    ): calls.Layer => ({
       name: "approvals",
       stage: "run",
       ...defined({ meets }),

@@ -135,7 +135,7 @@ export interface CallMessage {
   readonly principal?: string | undefined;
   readonly sessionId?: string | undefined;
   readonly messageId?: string | undefined;
-  /** The host's context, for a tool that declares one. */
+  /** The host's context, for a tool that declares one; its tenant for other tools. */
   readonly context?: unknown;
   /** The trace of the call, in the form of W3C's `traceparent`. */
   readonly trace?: string | undefined;

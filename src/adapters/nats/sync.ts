@@ -257,7 +257,10 @@ export class Sync {
     const { tool } = this.#tools.get(id) ?? {};
     if (tool === undefined) return unavailable(id, "the tool was removed", "no");
     const { callId, principal, sessionId, messageId } = context;
-    const who = { callId, principal, sessionId, messageId, context: context.context };
+    const { tenant } = Object(CallContext.callOf(context)?.options.context);
+    // Rules and credentials of the worker need the tenant.
+    const other = tenant === undefined ? undefined : { tenant };
+    const who = { callId, principal, sessionId, messageId, context: context.context ?? other };
     let request: CallRequest = { ...who, arguments: params };
     for (let round = 0;; round++) {
       const output = new Outputs();

@@ -57,7 +57,10 @@ export async function explainCall(
     return { ok: true, content: { verdict, tool: id, rules, ...note }, durationMs: 0 };
   };
   // These layers meet the requirements of tools. The first one ends the call.
-  const layers = ([{}, { meets: "approval" }, { meets: "transaction" }] as const)
+  const others = [{ meets: "approval" }, { meets: "transaction" }, {
+    meets: "credentials",
+  }] as const;
+  const layers = [{}, ...others]
     .map((meets) => ({ name: "explain", stage: "run", ...meets, for: () => explain }) as const);
   const { timeoutMs, maxArgumentBytes, clock, onError } = settings;
   const options = { timeoutMs, maxArgumentBytes, clock, onError, layers: [hostContext(), layers] };

@@ -5,6 +5,7 @@ import {
   toAiSdkTools,
   toLangChainTools,
 } from "../../../src/adapters/frameworks/mod.ts";
+import { credentials, fromContext } from "../../../src/adapters/credentials/mod.ts";
 import { deny, rules } from "../../../src/adapters/rules/mod.ts";
 import { typeboxEngine } from "../../../src/adapters/typebox/mod.ts";
 import { memoryCallStore } from "../../../src/execute/durable/mod.ts";
@@ -17,6 +18,7 @@ const pay = defineTool({
   description: "Pays.",
   parameters: { type: "object", properties: { amount: { type: "number" } } },
   requiresApproval: true,
+  credentials: { bank: {} },
   execute: ({ amount }) => `paid ${amount}`,
 });
 const toolset = buildToolset([pay]);
@@ -24,6 +26,7 @@ const engine = typeboxEngine();
 const dispatcher = new ToolDispatcher(toolset, {
   engine,
   approve: "ask",
+  credentials: credentials(fromContext(() => "the-token")),
   rules: rules([{
     name: "limit",
     decide: (call) => Object(call.arguments).amount > 9 ? deny("too much") : "allow",

@@ -324,7 +324,8 @@ describe("explainCall()", () => {
 
   it("returns the verdict of each rule, and does not run the tool", async () => {
     let runs = 0;
-    const tool = { ...PAY, requiresApproval: true, execute: () => ++runs };
+    const credentials = { bank: {} };
+    const tool = { ...PAY, credentials, requiresApproval: true, execute: () => ++runs };
     const { dispatcher } = worldOf(list, [tool]);
     assertEquals(await explainCall(dispatcher, { name: "bank:pay", arguments: { euros: 200 } }), {
       verdict: "deny",
