@@ -44,7 +44,7 @@ export async function journal(
     FLAGS[flag] !== undefined && FLAGS[flag] !== action
   );
   if (unused !== undefined) {
-    throw usageError(`Cannot ${action} a journal: --${unused} has no effect here; leave it out`);
+    throw usageError(`Cannot ${action} a journal: --${unused} has no effect here; omit it`);
   }
   const sink = jsonLines(file);
   if (action === "tail") return await tail(sink, flags, terminal);

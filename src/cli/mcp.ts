@@ -48,7 +48,7 @@ export async function mcp(
     throw usageError(`Cannot ${goal}: only --name, --project and --dry-run have an effect here`);
   }
   if (flags.project === true && project === undefined) {
-    throw usageError(`Cannot ${goal}: it has no file for a project; omit --project`);
+    throw usageError(`Cannot ${goal}: ${title} has no file for a project; omit --project`);
   }
   const { env } = terminal.io;
   const home = env["HOME"] || env["USERPROFILE"] || homedir();

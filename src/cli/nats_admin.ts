@@ -69,7 +69,7 @@ async function createAll(
 ): Promise<void> {
   const action = "create the streams";
   const settings = await readNats(action, terminal.io.env, nats);
-  if (settings === undefined) throw usageError(`Cannot ${action}: give --nats, or set PLUE_NATS`);
+  if (settings === undefined) throw usageError(`Cannot ${action}: set --nats or PLUE_NATS`);
   const connection = await connectNats(action, settings);
   try {
     await checkServer(action, connection);

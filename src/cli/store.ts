@@ -51,7 +51,7 @@ export async function openShared(
   { state, store }: StoreFlags & { readonly state?: string },
 ): Promise<OpenStore | undefined> {
   if (state !== undefined && store !== undefined) {
-    throw usageError("Cannot serve: --state has no effect with --store; leave out one of them");
+    throw usageError("Cannot serve: --state has no effect with --store; omit one of them");
   }
   const address = state === undefined ? storeAddress(io, store) : undefined;
   return address === undefined ? undefined : await openStore("serve", address, { create: true });
@@ -141,7 +141,7 @@ async function clientOf(action: string, url: string) {
 /** `plue store init`. */
 export async function store(_action: "init", flags: StoreFlags, terminal: Terminal): Promise<void> {
   const address = storeAddress(terminal.io, flags.store);
-  if (address === undefined) throw usageError(`Cannot ${INIT}: give --store, or set PLUE_STORE`);
+  if (address === undefined) throw usageError(`Cannot ${INIT}: set --store or PLUE_STORE`);
   if (/^postgres(ql)?:/.test(address)) {
     const { migratePostgresCallStore } = await import("../adapters/postgres/mod.ts");
     const pool = await poolOf(INIT, address);

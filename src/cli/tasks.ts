@@ -16,7 +16,7 @@ export async function tasks(
 ): Promise<void> {
   const doing = action === "list" ? "show the tasks" : "run a task again";
   const address = storeAddress(terminal.io, flags.store);
-  if (address === undefined) throw usageError(`Cannot ${doing}: give --store, or set PLUE_STORE`);
+  if (address === undefined) throw usageError(`Cannot ${doing}: set --store or PLUE_STORE`);
   if ((action === "run-again") !== (id !== undefined)) {
     throw usageError(`Cannot ${doing}: only run-again needs the id of a task`);
   }

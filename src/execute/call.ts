@@ -537,7 +537,7 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     // Twice `closeTimeoutMs`, so that a time limit in the layer ends the wait first.
     const ms = limitMs ?? 2 * closeTimeoutMs;
     const value = await within(clock, ms, work);
-    if (value === TIME_OVER) throw new RangeError(`It took over ${ms} ms ${doing}`);
+    if (value === TIME_OVER) throw new RangeError(`It exceeded ${ms} ms ${doing}`);
     return value;
   }
 

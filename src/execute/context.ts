@@ -125,7 +125,7 @@ export function contextWith(layers: readonly Layer[]): typeof CallContext {
 }
 
 async function withoutQuestions(): Promise<never> {
-  return await fail("ask or take a step", "the layer questions() is missing");
+  return await fail("ask or use a step", "the layer questions() is missing");
 }
 
 /** Returns `below` with the defined members of `above`, and with the prototype of `below`. */

@@ -84,7 +84,7 @@ function check(
   if (verdict.kind === "large") {
     if (typeof given === "string") oversized.set(call, given);
     const size = `at least ${verdict.bytes} bytes, and ${limit} are allowed`;
-    return call.fail("output_too_large", `its result has ${size}; ask for less of it`);
+    return call.fail("output_too_large", `its result has ${size}; request less of it`);
   }
   const { value: content, bytes } = verdict;
   if (!isValidated && call.tool.returns !== undefined) {

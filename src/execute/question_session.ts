@@ -142,7 +142,7 @@ export class QuestionSession {
         `the answer to "${question.key}" must have "action" accept, decline or cancel, in at most 64 kB`;
       return answer === undefined || answer === null
         ? answer
-        : readAnswer(answer) ?? fail("take an answer", why);
+        : readAnswer(answer) ?? fail("use the answer", why);
     } catch (error) {
       deadline.throwIfAborted();
       call.report("ask", error);

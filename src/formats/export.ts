@@ -118,7 +118,7 @@ function listOf(source: Exportable, { toolSearch }: Target): readonly Tool[] {
   }
   throw new TypeError(
     "Cannot export the tools: they must be a toolset or a list of tools; " +
-      "a registry gives a toolset by select()",
+      "pass registry.select() of a registry",
   );
 }
 

@@ -137,5 +137,6 @@ export function admit(
   const validator = attempt(doing, () => compileOnce(engine, configSchema));
   if (validator.check(config)) return config;
   const issues = validator.issues(config).map((issue) => issue.message).join("; ");
-  fail(doing, `its configuration is ${givenConfig === undefined ? "missing" : "wrong"}: ${issues}`);
+  const problem = givenConfig === undefined ? "missing" : "invalid";
+  fail(doing, `its configuration is ${problem}: ${issues}`);
 }

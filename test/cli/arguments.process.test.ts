@@ -94,7 +94,7 @@ describe("flagsOf()", () => {
     assertEquals(flags[3]?.argument.isSwitch, true);
   });
 
-  it("ends for a schema that holds itself", () => {
+  it("ends for a schema that contains itself", () => {
     const flags = flagsOf(toolOf({ root: { $ref: "#/$defs/node" } }, TREE));
     assertEquals(flags.map(({ name }) => name), [
       "root.name",

@@ -37,7 +37,7 @@ describe("plue", () => {
     }
   });
 
-  it("has an exit code of its own for each failure code", () => {
+  it("has a separate exit code for each failure code", () => {
     assertEquals(Object.keys(EXIT_CODES).sort(), Object.keys(HTTP_STATUS).sort());
     assertEquals(new Set(Object.values(EXIT_CODES)).size, Object.keys(EXIT_CODES).length);
   });
@@ -332,7 +332,7 @@ describe("plue export, import and check", () => {
     assertStringIncludes(stderr, "rejected bad");
   });
 
-  it("find what models trip over, and count tokens", async () => {
+  it("report problems for models, and count tokens", async () => {
     const file = await files.write(
       "poor.mjs",
       `export default [
@@ -392,7 +392,7 @@ describe("plue completion", () => {
     assertEquals(await complete(`plue call -f ${file} a:`, "bash"), ["b"]);
   });
 
-  it("offers no name that a shell would run", async () => {
+  it("suggests no name that a shell would expand", async () => {
     const file = await files.write(
       "evil.mjs",
       `export default [{ name: "evil", description: "Evil.", parameters: { type: "object",

@@ -213,7 +213,7 @@ describe("plue mcp add", () => {
       [`add claude ${TOOLS} --env s3cret`, 'it must be "NAME=value"'],
       [`add claude ${TOOLS} --name __proto__`, "--name must be letters"],
       ["add claude --url ftp://x", "--url must be an address such as"],
-      [`add windsurf ${TOOLS} --project`, "it has no file for a project"],
+      [`add windsurf ${TOOLS} --project`, "has no file for a project"],
       [`remove claude ${TOOLS}`, "only --name, --project and --dry-run have an effect"],
       ["add emacs", "Allowed choices are claude, claude-desktop"],
     ];

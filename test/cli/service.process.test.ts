@@ -329,7 +329,7 @@ describe("a plue service", () => {
       await service([await files.write(`asking${count++}.mjs`, text)]);
 
     for (const name of ["book", "cook"]) {
-      it(`is answered by who calls ${name}`, async () => {
+      it(`is answered by the caller of ${name}`, async () => {
         await using served = await asking();
         await using loaded = await loadTools([served.url], quiet);
         const heard: unknown[] = [];

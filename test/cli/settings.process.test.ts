@@ -80,7 +80,7 @@ describe("readSettings()", () => {
 });
 
 describe("urlOf()", () => {
-  it("names an address that a client can use", () => {
+  it("returns an address that a client can use", () => {
     assertEquals(urlOf("0.0.0.0", 80), "http://127.0.0.1:80");
     assertEquals(urlOf("::", 80), "http://[::1]:80");
     assertEquals(urlOf("localhost", 80), "http://localhost:80");

@@ -86,7 +86,7 @@ describe("a module", () => {
     assertStringIncludes((await run("call", "--yes", "ask")).stderr, "the owner says no");
   });
 
-  it("of plain definitions has its selection and its dispatch obeyed", async () => {
+  it("of plain definitions applies its selection and its dispatch", async () => {
     const module = await files.write(
       "plain.mjs",
       define("kept") + define("hidden") +
@@ -181,7 +181,7 @@ describe("a URL", () => {
     const api = await serving(() => new Response("no", { status: 403 }));
     const refused = await plue(["list", `${api.url}/api.json?key=s3cret`]);
     await api.stop();
-    assertEquals(refused.stderr, `Cannot read ${api.url}/api.json: it answered 403\n`);
+    assertEquals(refused.stderr, `Cannot read ${api.url}/api.json: it responded with 403\n`);
     for (const [url, path] of [[`${api.url}/api.json?key=s3cret`, "/api.json"], [api.url, ""]]) {
       const { code, stderr } = await plue(["list", url ?? ""]);
       assertEquals([code, stderr.includes("s3cret")], [2, false]);
@@ -276,7 +276,7 @@ describe("a URL", () => {
         "a text without end",
         "/api.json",
         () => new Response(new ReadableStream({ pull: (stream) => stream.enqueue(part) })),
-        /it answers with more than \d+ bytes/,
+        /its response has more than \d+ bytes/,
       ],
       [
         "a repeated cursor",

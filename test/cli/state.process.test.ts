@@ -72,7 +72,7 @@ describe("plue serve --store", () => {
     assertEquals(await state.ran(), ["pay", "look", "erase"]);
   });
 
-  it("rejects --state beside it", async () => {
+  it("rejects --state together with it", async () => {
     const both = ["--state", "a", "--store", "sqlite:b"];
     const { code, stderr } = await plue([
       "serve",
@@ -82,7 +82,7 @@ describe("plue serve --store", () => {
     ]);
     assertEquals([code, stderr], [
       2,
-      "Cannot serve: --state has no effect with --store; leave out one of them\n",
+      "Cannot serve: --state has no effect with --store; omit one of them\n",
     ]);
   });
 });

@@ -70,6 +70,6 @@ describe("plue store init, and plue doctor --store", () => {
     }
     const { code, stderr } = await plue(["store", "init"]);
     assertEquals(code, 2);
-    assertStringIncludes(stderr, "give --store, or set PLUE_STORE");
+    assertStringIncludes(stderr, "set --store or PLUE_STORE");
   });
 });

@@ -59,7 +59,7 @@ describe("plue tasks", () => {
   it("explains what is missing", async () => {
     const { code, stderr } = await plue(["tasks"]);
     assertEquals(code, 2);
-    assertStringIncludes(stderr, "Cannot show the tasks: give --store, or set PLUE_STORE");
+    assertStringIncludes(stderr, "Cannot show the tasks: set --store or PLUE_STORE");
     const mistyped = join(tmpdir(), "no-such-plue-store.db");
     const absent = await plue(["tasks", "--store", `sqlite:${mistyped}`]);
     assertEquals([absent.code, existsSync(mistyped)], [1, false]);

@@ -95,7 +95,7 @@ export function describeCallStore(
       assertEquals(text((await store.get("a"))?.value), "one");
     });
 
-    it("updates only what has the revision", async () => {
+    it("updates only a value with the revision", async () => {
       const store = await made();
       const first = await written(store.create("a", bytes("one")));
       const second = await written(store.update("a", bytes("two"), first));
@@ -106,7 +106,7 @@ export function describeCallStore(
       assertEquals(await store.get("b"), undefined);
     });
 
-    it("deletes only what has the revision", async () => {
+    it("deletes only a value with the revision", async () => {
       const store = await made();
       const first = await written(store.create("a", bytes("one")));
       const second = await written(store.update("a", bytes("two"), first));
@@ -206,7 +206,7 @@ export function describeCallStore(
       await expires(store, "a", time, 50);
     });
 
-    it("returns what is due, the earliest first", async () => {
+    it("returns due entries, the earliest first", async () => {
       const store = await made();
       const now = Date.now();
       for (const [key, dueAt] of [["t.a.1", 3], ["t.b.2", 1.5], ["t.c.3", 2], ["u.a.1", 1]]) {
@@ -445,7 +445,7 @@ export function describeOutages(name: string, { open, kill, start }: KilledStore
       for (const key of confirmed) assertEquals(text((await store.get(key))?.value), key);
     }, 60_000);
 
-    it("rejects while the server is away", async () => {
+    it("rejects while the server is unreachable", async () => {
       const store = await open();
       await store.create("t.away.1", bytes("x"));
       await kill();

@@ -138,7 +138,7 @@ export function describeCallTickets(
       assertEquals(said(result), { callId: "call-7", ...told });
     });
 
-    it("do not run what was declined", async () => {
+    it("do not run a declined call", async () => {
       for (const action of ["decline", "cancel"] as const) {
         const { tool, done } = deleting();
         const start = processes();
@@ -239,7 +239,7 @@ export function describeCallTickets(
       assertEquals(said(await start({ tool }).resume(ticket, YES, ANN)), "deleted a.txt");
     });
 
-    it("are of no use after the tool was removed or hidden", async () => {
+    it("are rejected after the tool was removed or hidden", async () => {
       const start = processes();
       const { tool, done } = deleting();
       const store = memoryCallStore();
@@ -291,7 +291,7 @@ export function describeCallTickets(
       assertEquals(done.length, 2);
     });
 
-    it("stay used when an attempt that has not run ends after a later one that has", async () => {
+    it("stay used if an attempt without a run ends after a later attempt with one", async () => {
       let go = (): void => {};
       const late = new Promise<void>((resolve) => go = resolve);
       let runs = 0;
@@ -313,14 +313,14 @@ export function describeCallTickets(
       assertRefused(await inRun("b"), "was used before");
     });
 
-    it("cannot be used for a yes after a no, with a store", async () => {
+    it("cannot approve a call after a denial, with a store", async () => {
       const { done, resume } = await suspended({ store: storeOfNow() });
       assertEquals(said(await resume({ sure: { action: "decline" } })), "kept");
       assertRefused(await resume(), "was used before");
       assertEquals(done, []);
     });
 
-    it("stay good when their call ends before its tool runs, and may be tried again", async () => {
+    it("stay valid if their call ends before its tool runs, and can be used again", async () => {
       let isOpen = false;
       const { tool, done } = deleting();
       const store = storeOfNow();
@@ -334,7 +334,7 @@ export function describeCallTickets(
       assertEquals(done, ["a.txt"]);
     });
 
-    it("stay good when their tool returns that it has not run", async () => {
+    it("stay valid if their tool returns that it has not run", async () => {
       let isBusy = true;
       const busy = ToolResult.error("overloaded", "Another process is busy.", { ran: "no" });
       const store = storeOfNow();
@@ -405,7 +405,7 @@ export function describeCallTickets(
       assertEquals(said(await dispatcher.resume(again.ticket, YES, ANN)), "deleted a.txt");
     });
 
-    it("are another one each time, and do not show what they hold", async () => {
+    it("differ each time, and do not reveal their content", async () => {
       const dispatcher = processes()();
       const { ticket } = await suspend(dispatcher);
       assertNotEquals(ticket, (await suspend(dispatcher)).ticket);

@@ -226,7 +226,7 @@ export function describeDispatch(
   open: (registry: ToolRegistry) => Promise<Place>,
   maybeIt: (name: string, run: () => Promise<void>) => void = it,
 ): void {
-  describe(`${name} as a place where tools run`, () => {
+  describe(`${name} as a dispatcher of calls`, () => {
     let place: Promise<Place> | undefined;
     const there = (): Promise<Place> =>
       place ??= open(new ToolRegistry({ tools: TOOLS, services: { who: "the registry" } }));

@@ -163,7 +163,7 @@ export function describeExecutor(name: string, create: () => Executor | Promise<
       }
     });
 
-    it("ends a program that awaits a promise that nothing settles", async () => {
+    it("ends a program that awaits a promise without end", async () => {
       assertEquals((await run(programOf("await new Promise(() => {});"))).kind, "stopped");
     });
 

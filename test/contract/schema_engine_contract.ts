@@ -214,7 +214,7 @@ export function describeSchemaEngine(
       anyOf: [{ properties: { a: true } }, { properties: { b: true } }],
       unevaluatedProperties: false,
     });
-    it("carries no state from one value to the next", () => {
+    it("keeps no state between values", () => {
       const { check } = unevaluated();
       const secret = JSON.parse('{"b": 1, "secret": 1}');
       assertEquals(check(secret), false);
@@ -249,7 +249,7 @@ export function describeSchemaEngine(
     const tree = compiling({ properties: { next: { $ref: "#" } }, additionalProperties: false });
     const unique = compiling({ uniqueItems: true });
     const chosen = compiling({ enum: [{ next: [] }, [[]]] });
-    it("never throws: a value that nests too deep for the stack does not fit", () => {
+    it("never throws: a value that is too deep for the stack is invalid", () => {
       const chain = (depth: number): unknown => {
         let value: unknown = { wrong: 1 };
         for (let i = 0; i < depth; i++) value = { next: value };

@@ -17,7 +17,7 @@ export function describeRateLimits(
   const WINDOW = { limit: 5, windowMs: 1_000 };
 
   describe(name, () => {
-    it("takes an amount entirely or not at all, and nothing for an amount of 0", async () => {
+    it("counts an amount entirely or not at all, and nothing for an amount of 0", async () => {
       const [first, second] = await create(time());
       const counts = [];
       for (const amount of [0, 4, 2, 1, 1, 0]) {
@@ -27,7 +27,7 @@ export function describeRateLimits(
       assertEquals(counts, [0, 4, 6, 5, 6, 5]);
     });
 
-    it("takes no more than the limit concurrently", async () => {
+    it("counts no more than the limit concurrently", async () => {
       const processes = await create(time());
       const taken = await Promise.all(
         Array.from({ length: 10 }, (_, at) => processes[at % 2 ? 1 : 0].take("ann", 1, WINDOW)),
@@ -118,7 +118,7 @@ export function describeStoreUsers(
       });
     }
 
-    it("repeats a failed task, buries it, and runs it again on demand", async () => {
+    it("repeats a failed task, marks it as dead, and runs it again on demand", async () => {
       let runs = 0;
       const down = ToolResult.error("unavailable", "The server is away");
       const retries = { job: { maxAttempts: 2, initialDelayMs: 1 } };

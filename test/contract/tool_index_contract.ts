@@ -35,7 +35,7 @@ export function describeToolIndex(name: string, create: () => ToolIndex<ToolAnsw
       assertEquals(await search(create(), "file", 10), []);
     });
 
-    it("puts the tool that fits best first", async () => {
+    it("returns the best match first", async () => {
       const index = filled(all);
       assertEquals((await ids(index, "write text to a file"))[0], "file-write");
       assertEquals((await ids(index, "send an e-mail"))[0], "mail-send");
@@ -48,7 +48,7 @@ export function describeToolIndex(name: string, create: () => ToolIndex<ToolAnsw
       assertEquals(scores, scores.toSorted((a, b) => b - a));
     });
 
-    it("orders equals by the code units of their ids", async () => {
+    it("orders equal scores by the code units of the ids", async () => {
       const same = ["b", "B", "a", "ä".normalize("NFKD").slice(0, 1) + "2", "_"].map((id) =>
         makeTool({ name: id, namespace: "n", description: "Feeds the cat." })
       );
@@ -99,7 +99,7 @@ export function describeToolIndex(name: string, create: () => ToolIndex<ToolAnsw
       assertEquals((await ids(index, "branch")).includes("git-log"), false);
     });
 
-    it("finds only what is among the tools of the caller", async () => {
+    it("finds only tools of the caller", async () => {
       const index = filled(all);
       const hits = await index.search("write text to a file", 10, { among: [read, log] });
       assertEquals(hits.map((hit) => hit.id).filter((id) => id !== "git-log"), ["file-read"]);
@@ -146,7 +146,7 @@ export function describeToolIndex(name: string, create: () => ToolIndex<ToolAnsw
       }
     });
 
-    it("holds tools with the names of an object's own members", async () => {
+    it("accepts tools with the names of inherited members of objects", async () => {
       const names = ["constructor", "__proto__", "toString", "hasOwnProperty"];
       const index = filled(names.map((name) => makeTool({ name, description: "Does a thing." })));
       for (const name of names) assertEquals((await ids(index, name))[0], name);

@@ -247,7 +247,7 @@ describe("the list of tools", () => {
       }
     }));
 
-  test("is used by the keyboard", () =>
+  test("is operated with the keyboard", () =>
     look("#/tools", async (page) => {
       await says(page.getByRole("status"), "6 tools");
       await page.keyboard.press("/");
@@ -580,7 +580,7 @@ describe("a call that asks questions", () => {
   }
 
   for (const execution of ["sync", "task"] as const) {
-    test(`resumes with the answers to its questions, and is left, as a ${execution} call`, () =>
+    test(`resumes with the answers to its questions, and can be abandoned, as a ${execution} call`, () =>
       having({ ...PUBLISH, execution }, { message: "m" }, async (page) => {
         await run(page);
         await publish(page);
@@ -715,7 +715,7 @@ describe("the matrix", () => {
       await button(page, "files:search, read-only: seen").waitFor();
     }));
 
-  test("is walked by the arrow keys", () =>
+  test("is navigated with the arrow keys", () =>
     look("#/why", async (page) => {
       await button(page, "files:search, you: seen").focus();
       await page.keyboard.press("ArrowRight");

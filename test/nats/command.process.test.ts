@@ -165,7 +165,7 @@ describe("plue --nats", () => {
     assertEquals(wrong.code, 2);
     assertMatch(wrong.stderr, /^Cannot create the streams: --replicas must be .* 1 .* 5/);
     const nowhere = await plue(["nats", "init"]);
-    assertEquals(nowhere.stderr, "Cannot create the streams: give --nats, or set PLUE_NATS\n");
+    assertEquals(nowhere.stderr, "Cannot create the streams: set --nats or PLUE_NATS\n");
     const keys = await plue(["nats", "keys", "--json"]);
     assertMatch(keys.stdout, /^\{"seed":"SU\w{56}","publicKey":"U\w{55}"\}\n$/);
   });

@@ -162,12 +162,12 @@ describe("Workers and callers over NATS", () => {
     assertEquals((await dispatcher.dispatch({ name: "pang" })).ok, true);
   });
 
-  withWorld("stops a call whose caller is gone", async (world) => {
+  withWorld("stops a call whose caller does not respond", async (world) => {
     const { aborted, ...slow } = endlessTool(ping);
     const { running, connection } = await world.begin(slow);
     await connection.close();
     assertFailed(await running, "unavailable");
-    assertStringIncludes(String(await aborted.came), "The caller is gone");
+    assertStringIncludes(String(await aborted.came), "The caller does not respond");
   });
 
   withOwnServer("fails calls if the server is lost, and goes on afterwards", async (world, own) => {

@@ -123,7 +123,7 @@ function runCode(settings: CodeSettings): Tool {
     async execute({ code }: { readonly code: string }, context: ToolContext) {
       const call = CallContext.callOf(context);
       const tools = call?.toolset.bridge?.behind;
-      if (!tools) fail("run a program", "only a dispatcher of the toolset of codeTool() can");
+      if (!tools) fail("run a program", "use a dispatcher over the toolset of codeTool()");
       const { principal } = context;
       const exceeded = programs.exceeded(principal, 1);
       if (exceeded !== undefined) {

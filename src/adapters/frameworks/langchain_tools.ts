@@ -92,7 +92,7 @@ export function toLangChainTools<Kit extends LangChainKit, Context>(
   const { tools, answer, request } = runnable(LANGCHAIN, source, options, fields);
   const { interrupt } = options;
   if (isFunction(interrupt) !== (request !== undefined)) {
-    fail(action, "the options approvals and interrupt need each other");
+    fail(action, "set both approvals and interrupt, or neither");
   }
   for (const name of KIT) {
     if (!isFunction(options[name])) {

@@ -191,7 +191,7 @@ export function withTenant(caller: Caller): Caller {
     typeof tenant !== "string" || !/^[A-Za-z0-9-]{1,64}$/.test(tenant) || principal === "" ||
     !isObject(callContext) || (callContext["tenant"] ?? tenant) !== tenant
   ) {
-    fail(ACTION, '"/tenant" must be letters, digits and -, with a principal and no other tenant');
+    fail(ACTION, '"/tenant" must be letters, digits or -, as in callContext; set "/principal"');
   }
   return {
     ...caller,

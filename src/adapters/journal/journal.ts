@@ -380,7 +380,7 @@ class CallJournal implements Journal {
     };
     try {
       if (await within(clock, CLOSE_MS, end()) === TIME_OVER) {
-        throw new RangeError(`Cannot close the journal: its sink took over ${CLOSE_MS} ms`);
+        throw new RangeError(`Cannot close the journal: its sink exceeded ${CLOSE_MS} ms`);
       }
     } finally {
       await sink.close?.();

@@ -243,7 +243,7 @@ class AskedByServer {
 
 function questionOf(name: string, { method, params }: InputRequests[string]): QuestionFields {
   if (method !== "elicitation/create" || !isObject(params)) {
-    throw new TypeError(`Cannot call "${name}": the MCP server requests ${method}`);
+    throw new TypeError(`Cannot call "${name}": plue does not support ${method} of MCP servers`);
   }
   const message = `The MCP server of "${name}" asks: ${params.message}`;
   return params.mode === "url"

@@ -64,7 +64,7 @@ export async function readSkills(
       if (size > maxBytes || resources.length > MAX_FILES) throw new TypeError("it is too large");
       // The pins know a skill by its name, in which "/" is ".".
       if (read.some(({ tool }) => tool.name === name)) throw new TypeError("its path is taken");
-      if (!isToolName(name)) throw new TypeError("its path is too long, or has other characters");
+      if (!isToolName(name)) throw new TypeError("its path is too long, or not [\\w./-]+");
       for (const file of resources) {
         const place = path + decodeURIComponent(file.uri.slice(uri.length - MANIFEST.length));
         const steps = place.split("/");

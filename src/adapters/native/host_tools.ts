@@ -237,7 +237,7 @@ export class HostTools {
     const { bridge: make } = this.#tools;
     if (make === undefined) return createToolBridge(selected, bridge);
     if (Object.keys(bridge).length > 0) {
-      fail("make a tool bridge", '"bridge" must be true: the module of tools makes the bridge');
+      fail("make a tool bridge", '"bridge" must be true: the tools module sets its options');
     }
     const made = assertSync(make(selected));
     // The bridge to another toolset might reach tools that are hidden from this host.

@@ -284,7 +284,7 @@ export class ServedCalls {
     const served = this.#running.get(id);
     if (served === undefined) return;
     if (message.data.byteLength === 0 && message.headers?.code === 503) {
-      return this.#abort(served, "The caller is gone");
+      return this.#abort(served, "The caller does not respond");
     }
     const { link } = this.#settings;
     const part = openPart(link.seal, message);
@@ -314,7 +314,7 @@ export class ServedCalls {
       for (const served of this.#running.values()) {
         served.silence++;
         if (served.begin !== undefined) {
-          if (served.silence >= TICKS_TO_LOSE) this.#abort(served, "The caller is gone");
+          if (served.silence >= TICKS_TO_LOSE) this.#abort(served, "The caller does not respond");
           continue;
         }
         // If the process was stopped, callers have waited longer than `silence` counts.

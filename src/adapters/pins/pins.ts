@@ -272,7 +272,7 @@ class ToolPins implements ImportPins {
       next = changed;
     };
     await this.#inTime(Promise.resolve(this.#store.exclusive?.(work) ?? work()));
-    return next ?? fail("store pins", "the store has not run the function of exclusive()");
+    return next ?? fail("store pins", "exclusive() of the store has not run its function");
   }
 
   async #inTime<Answer>(answer: Promise<Answer>): Promise<Answer> {

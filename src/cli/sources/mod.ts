@@ -263,7 +263,7 @@ async function load(name: SourceName, state: Loading): Promise<void> {
   if (username + password !== "") {
     // The message does not repeat the URL, because a password may contain any character.
     throw usageError(
-      'Cannot use a URL with a user and a password: they go into --header "authorization: Basic …"',
+      'Cannot use a URL with a user and a password: pass them with --header "authorization: Basic …"',
     );
   }
   const kind = recognise(name) ?? (await addService(place, state) ? undefined : "mcp");
@@ -312,7 +312,7 @@ async function loadModule({ namespace, place }: SourceName, state: Loading): Pro
   // Pins may be for other sources.
   rejectImporting(`the module "${place}"`, { ...state.options, pins: undefined });
   if (namespace !== undefined) {
-    throw usageError(`Cannot give the module "${place}" a namespace: its tools have their own`);
+    throw usageError(`Cannot set a namespace for the module "${place}": its tools have namespaces`);
   }
   const exports = await importToolsModule(place);
   if (!URL.canParse(place)) state.files.push(resolve(place));
@@ -320,7 +320,7 @@ async function loadModule({ namespace, place }: SourceName, state: Loading): Pro
   const registry = registryIn(exports);
   if (registry !== undefined && state.registry !== undefined) {
     throw usageError(
-      `Cannot use "${place}" beside another module with a registry: export its tools as a list`,
+      `Cannot use "${place}" and another module with a registry: export its tools as a list`,
     );
   }
   state.registry ??= registry;
@@ -456,7 +456,7 @@ async function loadDocument({ namespace, place, kind }: SourceName, state: Loadi
 async function readPlace(place: string, { io, options }: Loading): Promise<string> {
   if (!isUrl(place)) return await readInput(place, io);
   const { response, text: read } = await fetchText(place, options.headers ?? {}, io.signal);
-  if (!response.ok) throw usageError(`Cannot read ${place}: it answered ${response.status}`);
+  if (!response.ok) throw usageError(`Cannot read ${place}: it responded with ${response.status}`);
   return read;
 }
 

@@ -104,7 +104,7 @@ export async function fetchText(
       }
       const text = await boundedText(response.body, MAX_ANSWER);
       if (text !== undefined) return { response, text };
-      throw new RangeError(`it answers with more than ${MAX_ANSWER} bytes`);
+      throw new RangeError(`its response has more than ${MAX_ANSWER} bytes`);
     }
   } catch (cause) {
     signal.throwIfAborted();

@@ -127,7 +127,7 @@ export class TaskWorker {
       const { tenant: own } = Object(context);
       const isOther = context === TIME_OVER || (context && own !== (tenant ?? own));
       return isOther
-        ? fail("take up a task", "callContext is late, or of another tenant")
+        ? fail("resume a task", "callContext was too slow, or returned another tenant")
         : context;
     } catch (error) {
       log(error);

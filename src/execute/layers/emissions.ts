@@ -43,7 +43,7 @@ export function emissions(): Layer {
       progress: (call) => (done: number, total?: number, message?: string) =>
         send(call, "progress", () => {
           const areNumbers = [done, total ?? 0].every(Number.isFinite);
-          if (!areNumbers) fail("send progress", "it must be finite numbers");
+          if (!areNumbers) fail("send progress", "its numbers must be finite");
           const text = typeof message === "string"
             ? clip(message, MAX_PROGRESS_MESSAGE)
             : undefined;

@@ -125,7 +125,7 @@ function failHook(
 ): ToolFailure {
   const name = typeof given === "string" ? `the hook "${given.slice(0, 60)}"` : "a hook";
   if (problem !== undefined) {
-    call.report(phase, new TypeError(`Cannot use the answer of ${name}: ${problem}`));
+    call.report(phase, new TypeError(`Cannot use the return value of ${name}: ${problem}`));
   }
   const isRefused = phase === "before";
   const ran = isRefused || call.toolState === "not started" ? "" : "the tool has run, but ";

@@ -305,7 +305,7 @@ export function inlineRefs(root: JsonSchema, { trace, report }: Context): JsonSc
     const target = resolve(ref);
     if (target === undefined) {
       throw new TypeError(
-        `Cannot inline the reference "${ref.slice(0, 100)}": it leads outside of the schema`,
+        `Cannot inline the reference "${ref.slice(0, 100)}": its target is outside of the schema`,
       );
     }
     if (open.has(target)) {

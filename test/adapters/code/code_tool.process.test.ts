@@ -86,7 +86,7 @@ describe("codeTool()", () => {
     assert(!(await find("hidden secret")).includes("secret("));
   });
 
-  it("returns the value of a program, and nothing of the results that it has not returned", async () => {
+  it("returns the value of a program, and no other results of its calls", async () => {
     const code = "return (await tools.crm.invoices()).filter(({ euros }) => euros > 398);";
     const result = await (await dispatcherOf()).dispatch(callOf(code));
     assertEquals(contentOf(result), { value: [{ id: "i399", euros: 399 }] });

@@ -62,7 +62,7 @@ describe("ProgramRun", () => {
     }
   });
 
-  it("reads of a long output only what its limits allow", async () => {
+  it("reads a long output only up to its limits", async () => {
     const { parse } = JSON;
     const { split } = String.prototype;
     let most = 0;

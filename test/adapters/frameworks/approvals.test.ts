@@ -87,7 +87,7 @@ describe("frameworkApprovals()", () => {
     assertThrows(
       () => toLangChainTools(toolset, { dispatcher, approvals, ...kit }),
       TypeError,
-      "the options approvals and interrupt need each other",
+      "set both approvals and interrupt, or neither",
     );
   });
 });

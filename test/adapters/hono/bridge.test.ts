@@ -31,7 +31,7 @@ function call(
   return app.request(path, execution({ arguments: args }, headers));
 }
 
-describe("an owner's function that makes the bridge", () => {
+describe("a host's function that makes the bridge", () => {
   it("is called once for callers with the same toolset", async () => {
     let made = 0;
     const app = bridged({

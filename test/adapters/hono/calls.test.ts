@@ -176,7 +176,7 @@ describe("a task over HTTP", () => {
     }
   });
 
-  it("is unavailable, not lost, while its store is out of reach", async () => {
+  it("is unavailable, not lost, while its store is unreachable", async () => {
     const fail = (): Promise<never> => Promise.reject(new Error("The disk is full"));
     const store = { ...memoryCallStore(), create: fail, get: fail };
     const ask = service({ tasks: callTasks({ store }), onError: () => {} });

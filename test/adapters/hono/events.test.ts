@@ -65,7 +65,7 @@ describe("GET /events", () => {
     await events.return(undefined);
   });
 
-  it("sends tools that become available or unavailable, even if a listing saw it first", async () => {
+  it("sends tools that become available or unavailable, even if a listing detected it first", async () => {
     let isThere = true;
     const registry = new ToolRegistry({
       tools: [tool("a"), tool("maybe", { isAvailable: () => isThere })],
@@ -137,7 +137,7 @@ describe("GET /events", () => {
     for (const { body } of responses) await body?.cancel();
   });
 
-  it("follows nothing for HEAD", async () => {
+  it("opens no stream for HEAD", async () => {
     const app = createToolHandler(sampleRegistry(), { maxStreams: 1 });
     for (let n = 0; n < 3; n++) {
       assertEquals((await app.request(`${BASE}/events`, { method: "HEAD" })).status, 200);

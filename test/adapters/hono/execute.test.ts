@@ -237,7 +237,7 @@ describe("POST /executions/:callId/abort", () => {
     assertEquals([response.status, (await problemOf(response)).code], [499, "aborted"]);
   });
 
-  it("reaches only the caller's own calls", async () => {
+  it("aborts only the caller's own calls", async () => {
     const { app, started, release } = bench({
       authorize: (request): Caller => {
         const principal = request.headers.get("x-who");

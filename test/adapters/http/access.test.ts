@@ -79,7 +79,7 @@ const ROUTES: readonly {
 ];
 
 describe("access", () => {
-  it("is tried on every route", () => {
+  it("is checked on every route", () => {
     const shown = new Set(
       ROUTES.map(({ path }) =>
         path.replace("task:approve", ":id").replace("/calls/nothing", "/calls/:id")
@@ -125,7 +125,7 @@ describe("access", () => {
     assertStringIncludes([...answers].join(), 'error="invalid_token"');
   });
 
-  it("does not call a token invalid that was not shown", async () => {
+  it("does not report a missing token as invalid", async () => {
     const response = await app.request(`${BASE}/tools`);
     assertEquals(response.headers.get("www-authenticate")?.includes("error"), false);
   });

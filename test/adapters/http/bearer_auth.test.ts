@@ -93,7 +93,7 @@ describe("bearerAuth()", () => {
       [`Bearer ${"x".repeat(20_000)}`, 400, 'Bearer error="invalid_request"'],
     ] as const
   ) {
-    it(`turns away ${JSON.stringify(header)?.slice(0, 50) ?? "no header"}`, async () => {
+    it(`rejects ${JSON.stringify(header)?.slice(0, 50) ?? "no header"}`, async () => {
       const answer = await ask(header);
       assert(answer instanceof Response);
       assertEquals([answer.status, answer.headers.get("www-authenticate")], [status, challenge]);

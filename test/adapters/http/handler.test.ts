@@ -117,7 +117,7 @@ describe("composeToolHandler()", () => {
     assertEquals(status, 422);
   });
 
-  it("counts, logs and exposes every response with the parts for that", async () => {
+  it("counts, logs and exposes every response with the corresponding parts", async () => {
     const entries: AccessEntry[] = [];
     const { fetch } = composeToolHandler(registry, {
       allowedOrigins: ["https://app.example"],
@@ -152,7 +152,7 @@ describe("composeToolHandler()", () => {
     ]);
   });
 
-  it("puts the first of two observers around the second", async () => {
+  it("runs the first of two observers around the second", async () => {
     const order: string[] = [];
     const named = (name: string): HttpPart => () => ({
       async around(_, answer) {

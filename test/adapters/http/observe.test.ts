@@ -62,7 +62,7 @@ describe("traceparent", () => {
       `cc-${TRACE}-${SPAN}-01-${"x".repeat(600)}`,
     ]
   ) {
-    it(`begins a trace of its own for ${JSON.stringify(header)?.slice(0, 70)}`, async () => {
+    it(`begins a new trace for ${JSON.stringify(header)?.slice(0, 70)}`, async () => {
       const [first, second] = [await ask(header), await ask(header)];
       assertMatch(first, /^00-[0-9a-f]{32}-[0-9a-f]{16}-00$/);
       assertEquals(first.includes(TRACE), false);
@@ -159,7 +159,7 @@ describe("the access log", () => {
     assertEquals([entries.map(({ path }) => path), others], [["/inner/nope"], []]);
   });
 
-  it("writes an entry for a stream whose reader left", async () => {
+  it("writes an entry for a stream whose reader disconnected", async () => {
     const { app, entries, next } = observed();
     const response = await app.request(`${BASE}/events`);
     const told = next();
@@ -229,7 +229,7 @@ describe("telemetry", () => {
     assertEquals(log, []);
   });
 
-  it("records a call whose reader left, once", async () => {
+  it("records a call once if its reader disconnected", async () => {
     const { log, telemetry } = recorded();
     const { app } = observed({ dispatch: { telemetry } });
     const response = await execute(app, "echo", { arguments: { text: "x" }, callId: "c" }, {
@@ -274,7 +274,7 @@ describe("telemetry", () => {
     assertEquals(errors.map(String), Array(4).fill("Error: telemetry is down"));
   });
 
-  it("does not change an answer by how it runs the call", async () => {
+  it("does not change a response, in whatever way it runs the call", async () => {
     for (
       const run of [
         () => {},

@@ -99,7 +99,7 @@ function serveLogins(options: Partial<FailedLoginsOptions> = {}) {
 }
 
 describe("limitFailedLogins()", () => {
-  it("rejects everybody when its store is silent", async () => {
+  it("rejects all logins while its store does not respond", async () => {
     const { status } = serveLogins({
       store: { take: () => new Promise(() => {}) },
       storeTimeoutMs: 1,
@@ -175,7 +175,7 @@ describe("limitFailedLogins()", () => {
       ["answers an object", () => ({ address: "192.0.2.1" })],
     ] as const
   ) {
-    it(`rejects everybody, and logs the error, when clientAddress ${what}`, async () => {
+    it(`rejects all logins, and logs the error, if clientAddress ${what}`, async () => {
       const told: unknown[] = [];
       const authorize = limitFailedLogins(() => ({}), {
         limit: 1,

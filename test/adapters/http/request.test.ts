@@ -53,7 +53,7 @@ describe("ToolServer", () => {
 });
 
 describe("ToolRequest", () => {
-  it("notes its calls for the access log", async () => {
+  it("records its calls for the access log", async () => {
     const entries: AccessEntry[] = [];
     const options = { observe: { access: (entry: AccessEntry) => void entries.push(entry) } };
     await ask(async (request) => {
@@ -99,7 +99,7 @@ describe("ToolRequest", () => {
     assertEquals([(await send(body, true)).status, errors.length], [500, 1]);
   });
 
-  it("hands work to the platform that has to wait for it", async () => {
+  it("passes work to the platform with waitUntil", async () => {
     const handed: unknown[] = [];
     const work = Promise.resolve();
     const answer: RequestAnswer = (request) => {

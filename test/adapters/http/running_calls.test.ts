@@ -5,7 +5,7 @@ import { RunningCalls } from "../../../src/adapters/http/running_calls.ts";
 const client = (): Request => new Request("http://localhost/");
 
 describe("RunningCalls", () => {
-  it("aborts the call of a caller's own", async () => {
+  it("aborts a call of the same caller", async () => {
     const calls = new RunningCalls();
     const call = calls.begin({ principal: "ann", callId: "c1" }, client());
     const aborted = new Promise<void>((done) =>
@@ -58,7 +58,7 @@ describe("RunningCalls", () => {
     }
   });
 
-  it("ends many calls of one name without looking through them", () => {
+  it("ends many calls with one id without a linear search", () => {
     const calls = new RunningCalls();
     const key = { principal: "ann", callId: "c1" };
     const from = client();

@@ -19,7 +19,7 @@ import type { DispatchContext, ToolDispatcherOptions } from "../../../src/execut
 const ANN = { principal: "ann" };
 
 describe("withTenant()", () => {
-  it("puts the tenant into the principal and the context of calls", () => {
+  it("adds the tenant to the principal and the context of calls", () => {
     const caller = withTenant({ ...ANN, tenant: "acme", callContext: { plan: "free" } });
     assertEquals(caller.principal, `${tenantPrefix("acme")}ann`);
     assertEquals(caller.callContext, { plan: "free", tenant: "acme" });
@@ -144,7 +144,7 @@ describe("two tenants with a user of the same name", () => {
     });
   }
 
-  it("share a key that lacks the tenant, which this test finds", async () => {
+  it("would share a key without the tenant, which this test detects", async () => {
     const write: Write = (store) => store.create("note.ann.1", new Uint8Array());
     assertEquals(sharedOwners(await ownersOf("note", write)), ["ann"]);
   });

@@ -136,7 +136,7 @@ describe("questions to clients before 2026-07-28", () => {
       await client.close();
     });
 
-    it("name an address to visit by the error that the protocol has", async () => {
+    it("return an address to visit in the protocol's error", async () => {
       const { client } = await older(endpoint([login]), { elicitation: { url: {} } }, () => {});
       const error = await assertRejects(() => client.callTool({ name: "asks" }));
       const { code, data } = error as unknown as {
@@ -279,7 +279,7 @@ describe("questions to clients before 2026-07-28", () => {
     await client.close();
   });
 
-  it("send an address to visit on the stream, or name it in the result", async () => {
+  it("send an address to visit on the stream, or in the result", async () => {
     const { client, asked } = await older(
       endpoint([login]),
       { elicitation: { url: {} } },

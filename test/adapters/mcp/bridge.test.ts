@@ -35,7 +35,7 @@ function textOf(result: { readonly content: unknown }): string {
 }
 
 describe('createMcpEndpoint({ tools: "bridge" })', () => {
-  it("passes on what the tool sends meanwhile", async () => {
+  it("forwards the progress and metadata of the tool", async () => {
     const client = await connect(endpoint());
     const steps: unknown[] = [];
     await client.callTool(

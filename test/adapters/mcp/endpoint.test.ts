@@ -215,7 +215,7 @@ describe("createMcpEndpoint()", () => {
     });
   }
 
-  it("observes calls in the trace that the client names", async () => {
+  it("observes calls in the client's trace", async () => {
     const seen: unknown[] = [];
     const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     const call = { name: "math.add", arguments: { a: 1, b: 2 }, _meta: { traceparent: parent } };
@@ -240,7 +240,7 @@ describe("createMcpEndpoint()", () => {
     assertEquals(seen, ["math:add", parent, true]);
   });
 
-  it("responds in the trace that the client names, even without telemetry", async () => {
+  it("continues the client's trace in the response, even without telemetry", async () => {
     const entries: AccessEntry[] = [];
     const mcp = createMcpEndpoint(new ToolRegistry({ tools: [sum] }), {
       openExecution: true,

@@ -178,7 +178,7 @@ describe("McpEndpoint.notify", () => {
     await stream.return(undefined);
   });
 
-  it("makes too many updates for a slow client one change of the lists", async () => {
+  it("merges too many updates for a slow client into one change of the lists", async () => {
     const mcp = extended();
     const { session } = await beginSession(mcp);
     const stream = messagesOf(await openStream(mcp, session));

@@ -115,7 +115,7 @@ describe("importMcpServer()", () => {
     });
   }
 
-  it("needs a namespace", async () => {
+  it("requires a namespace", async () => {
     const none = {} as { namespace: string };
     const why = "the option namespace is required";
     await assertRejects(() => importMcpServer(URL_OF_MCP, none), TypeError, why);
@@ -401,7 +401,7 @@ describe("importMcpServer({ mayAsk })", () => {
     assertEquals(runs(), 1);
   });
 
-  it("continues at the server where the call was suspended", async () => {
+  it("resumes the suspended call at the server", async () => {
     const { mcp, runs } = farAsking();
     const registry = new ToolRegistry();
     let requests = 0;

@@ -547,7 +547,7 @@ describe("UnaskedMessages", () => {
     assertEquals(unasked.pause, undefined);
   });
 
-  it("does not count responses to requests, and counts those to nothing", () => {
+  it("counts only responses without a request", () => {
     const unasked = new UnaskedMessages();
     for (let count = 0; count < 2_000; count++) unasked.ask();
     for (let count = 0; count < 2_000; count++) unasked.answer();

@@ -123,7 +123,7 @@ describe("importMcpServer() with pins", () => {
     await server.close();
   });
 
-  it("registers nothing that can be used if its pins cannot be read", async () => {
+  it("registers no callable tool if its pins cannot be read", async () => {
     const broken = { ...memoryStore(), load: () => Promise.reject(new Error("EIO")) };
     const { registry, server, call, explain } = await pinned(broken);
     assertEquals([server.tools, registry.select().ids], [[], []]);

@@ -60,7 +60,7 @@ describe("streamIfSlow()", () => {
     assertEquals(events(await response.text()), ["data: 1", "data: 2"]);
   });
 
-  it("reports that the client has left its stream, or has disconnected", async () => {
+  it("reports that the client has closed its stream, or has disconnected", async () => {
     const first = late();
     await (await first.answer).body?.cancel();
     await first.left;

@@ -145,7 +145,7 @@ const NAMED: NamedTools = {
 describe("tasks of MCP 2026-07-28", () => {
   runTranscripts(data, { named: NAMED, isMcp: true });
 
-  it("answer a call immediately, and have its result later", async () => {
+  it("are returned immediately, and have the result of their call later", async () => {
     const { tool, release } = held();
     const { send, get, when } = serve([tool]);
     const { result: created } = await send("tools/call", { name: "job", arguments: {} });

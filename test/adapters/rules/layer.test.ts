@@ -75,7 +75,7 @@ describe("rules()", () => {
     assert(!messageOf(result).includes("secret"));
   });
 
-  it("rejects verdicts that are not exact", async () => {
+  it("rejects invalid verdicts", async () => {
     for (
       const verdict of [
         ...[undefined, null, true, "deny", "Allow", {}, { deny: "" }, { ask: 1 }, ["allow"]],

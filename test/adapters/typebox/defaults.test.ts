@@ -58,7 +58,7 @@ describe("ToolRegistry of mod.ts", () => {
     const error = assertThrows(
       () => new ToolRegistry({ tools: [tool], config: { disk: { root: 7 } } }),
       TypeError,
-      'Cannot register tool "disk": its configuration is wrong: ',
+      'Cannot register tool "disk": its configuration is invalid: ',
     );
     assert(error.message.includes("root"), error.message);
   });

@@ -117,7 +117,7 @@ describe("the arguments of a call", () => {
     assertEquals(outcome(await single(CITY).call(text)), "invalid_arguments");
   });
 
-  it("are converted by a library's schema, at once or later", async () => {
+  it("are converted by a library's schema, synchronously or later", async () => {
     for (const later of [false, true]) {
       const parameters = standardSchema((value) => {
         const { n } = value as { readonly n?: unknown };

@@ -46,7 +46,7 @@ function setUp() {
 }
 
 describe("the context of one call", () => {
-  it("reaches the tools that declare it, as their schemas make it", async () => {
+  it("reaches the tools that declare it, converted by their schemas", async () => {
     const { dispatcher } = setUp();
     const context = { tenant: "acme", since: new Date(0) };
     const results = await dispatcher.dispatchAll(
@@ -57,7 +57,7 @@ describe("the context of one call", () => {
   });
 
   for (const [given, how] of [[undefined, "gave no context"], [{ tenant: 5 }, "gave a wrong"]]) {
-    it(`is the host's fault where it ${how}`, async () => {
+    it(`is reported to the host only if it ${how}`, async () => {
       const { dispatcher, reports, runs } = setUp();
       const result = await dispatcher.dispatch({ name: "count" }, { context: given });
       assert(!result.ok);
@@ -110,7 +110,7 @@ describe("the context of one call", () => {
     assertEquals(seen, [{ tenant: "acme" }, undefined]);
   });
 
-  it("needs a schema that is one", () => {
+  it("requires a valid schema", () => {
     const tool = defineTool({ name: "t", description: "T.", context: { type: "none" } });
     assertThrows(() => new ToolRegistry({ tools: [tool] }), TypeError, "its context");
   });

@@ -107,7 +107,7 @@ describe("ToolDispatcher.dispatch()", () => {
     assertEquals(results.map(outcome), ["unavailable", "unavailable", "unknown_tool"]);
   });
 
-  it("suggests near names, of the caller's own tools that are available only", async () => {
+  it("suggests similar names of the caller's available tools only", async () => {
     const { registry } = fixture([
       { name: "file-read" },
       { name: "file-reed", risk: "high" },
@@ -238,7 +238,7 @@ describe("ToolDispatcher.dispatch()", () => {
     assert(ids.every((id) => typeof id === "string" && id.startsWith("call_")));
   });
 
-  it("passes on a result that the tool created, even a result of another dispatch", async () => {
+  it("returns a result that the tool created, even a result of another dispatch", async () => {
     const inner = fixture([{ name: "inner", execute: () => [1] }]);
     const { call } = fixture([
       { name: "denies", execute: () => ToolResult.error("denied", "Not on Sundays") },

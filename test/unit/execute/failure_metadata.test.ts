@@ -5,7 +5,7 @@ import { fixture, messageOf, outcome, single } from "./support.ts";
 // "Send error metadata: try context.sendMetadata(.{ .type = "error", .tool = tool_name,
 // .error = @errorName(err) })"
 describe("the metadata of a call that fails", () => {
-  it("ends with what failed, which tool, and why", async () => {
+  it("ends with the failure: its code, its tool and its message", async () => {
     const { call } = fixture([{
       namespace: "chain",
       name: "fails",
@@ -59,7 +59,7 @@ describe("the metadata of a call that fails", () => {
     ]);
   });
 
-  it("is what the result is in the end: an after hook may have changed that", async () => {
+  it("is the final result, which an after hook may have changed", async () => {
     const told: unknown[] = [];
     const { call } = single(() => 1, {
       hooks: {
@@ -74,14 +74,14 @@ describe("the metadata of a call that fails", () => {
     assertEquals(told.map((value) => (value as { error: string }).error), ["denied"]);
   });
 
-  it("is nothing for a success", async () => {
+  it("is not sent for a success", async () => {
     const { call } = single(() => 1);
     const told: unknown[] = [];
     await call({}, { metadata: (value) => told.push(value) });
     assertEquals(told, []);
   });
 
-  it("is the result in a stream, and no event besides", async () => {
+  it("is the result of a stream, and not a separate event", async () => {
     const { dispatcher } = single({ validate: () => "no" });
     const types: string[] = [];
     for await (const { type } of dispatcher.stream({ name: "t" })) types.push(type);

@@ -141,7 +141,7 @@ describe("an idempotency key", () => {
     assertEquals(runs(), 0);
   });
 
-  it("is forgotten when its window is over", async () => {
+  it("expires at the end of its window", async () => {
     const { call, clock } = counting(undefined, { idempotency: { windowMs: 100 } });
     await call();
     clock.advance(99);
@@ -207,7 +207,7 @@ describe("an idempotency key", () => {
     });
   }
 
-  it("does not run a tool again that was stopped, unless it is idempotent", async () => {
+  it("does not run a stopped tool again unless it is idempotent", async () => {
     for (const [idempotent, expected] of [[false, "aborted"], [true, 2]] as const) {
       let runs = 0;
       const execute: FakeTool["execute"] = (_, { signal }) =>
@@ -256,7 +256,7 @@ describe("an idempotency key", () => {
     assertEquals(runs(), 4);
   });
 
-  it("is not pushed out by the keys of another principal", async () => {
+  it("is not evicted by the keys of another principal", async () => {
     const { call, runs } = counting();
     const ann = { ...KEY, principal: "ann" };
     await call(ann);
@@ -269,7 +269,7 @@ describe("an idempotency key", () => {
     assertEquals(runs(), 1_101);
   });
 
-  it("is not pushed out by the large results of another principal", async () => {
+  it("is not evicted by the large results of another principal", async () => {
     const { call, runs } = counting(() => "x".repeat(100), { idempotency: { maxBytes: 2_000 } });
     const ann = { ...KEY, principal: "ann" };
     await call(ann);

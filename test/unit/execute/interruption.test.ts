@@ -80,7 +80,7 @@ describe("a timeout", () => {
     assertEquals(armed, false);
   });
 
-  it("reaches a generator that never waits", async () => {
+  it("ends a generator that never waits", async () => {
     const { call, clock } = single(async function* () {
       for (let n = 0;; n++) {
         if (n === 1_000) clock.advance(1_000_000);
@@ -205,7 +205,7 @@ describe("an abort", () => {
     assertEquals(!settled.ok && settled.error.acknowledged, true);
   });
 
-  it("reaches a tool that reads its signal late", async () => {
+  it("aborts the signal of a tool that reads it late", async () => {
     const controller = new AbortController();
     const goOn = deferred();
     const seen: unknown[] = [];
@@ -250,7 +250,7 @@ describe("the caller's signal", () => {
     assertEquals((await results).map(outcome), Array(50).fill("aborted"));
   });
 
-  it("ends a call whose tool answers before the signal is listened to", async () => {
+  it("ends a call whose tool returns before the signal has a listener", async () => {
     const { signal, listeners, abort } = countingSignal();
     const { call, clock } = single(() => Promise.resolve(1));
     const result = call({}, { signal });
@@ -262,7 +262,7 @@ describe("the caller's signal", () => {
     assertEquals([listeners(), clock.timers.size], [0, 0]);
   });
 
-  it("is not listened to for a tool that answers within a few turns", async () => {
+  it("gets no listener for a tool that returns within a few turns", async () => {
     const { signal, listeners } = countingSignal();
     let most = 0;
     const { call } = single(async () => {
@@ -274,7 +274,7 @@ describe("the caller's signal", () => {
     assertEquals(most, 0);
   });
 
-  it("is listened to again by later calls", async () => {
+  it("gets a listener again for later calls", async () => {
     const { signal, listeners, abort } = countingSignal();
     const { call } = fixture([
       { name: "polite", ...POLITE },
@@ -288,7 +288,7 @@ describe("the caller's signal", () => {
     assertEquals(outcome(await last), "aborted");
   });
 
-  it("does nothing any more after the call", async () => {
+  it("has no effect after the call", async () => {
     const controller = new AbortController();
     let kept: AbortSignal | undefined;
     const { call } = single((_, { signal }) => void (kept = signal));
@@ -317,7 +317,7 @@ describe("context.defer()", () => {
     assertEquals(reports.map(({ phase }) => phase), ["cleanup", "cleanup"]);
   });
 
-  it("does not wait for ever", async () => {
+  it("does not wait without end", async () => {
     const { call, clock, reports } = single((_, { defer }) => {
       defer(never);
       return 1;

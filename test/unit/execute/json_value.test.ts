@@ -72,7 +72,7 @@ describe("readJson()", () => {
     assertEquals(refusal(endless), ["", "deeper than 256 levels: it may contain itself"]);
   });
 
-  it("makes plain data of what JSON writes otherwise", () => {
+  it("converts values that JSON writes in another form to plain data", () => {
     class Point {
       x = 1;
       y = 2;
@@ -117,7 +117,7 @@ describe("readJson()", () => {
     assertEquals(JSON.stringify(verdict.value), '{"__proto__":{"admin":true}}');
   });
 
-  it("measures exactly where its bounds do not decide", () => {
+  it("measures exactly if its bounds do not decide", () => {
     // 20 letters: 22 bytes, at most 122 by the bound. "é" has 2 bytes, the pair has 4.
     assertEquals(readJson("x".repeat(20), 22).kind, "json");
     assertEquals(readJson("x".repeat(21), 22), { kind: "large", bytes: 23 });
@@ -166,7 +166,7 @@ describe("readJson()", () => {
 });
 
 describe("frozenCopy()", () => {
-  it("freezes all the way down, but for lists that are too long for that", () => {
+  it("freezes deeply, except for lists that are too long", () => {
     const copy = frozenCopy({ short: [[1]], long: Array.from({ length: 1_001 }, () => ({})) });
     const { short = [], long = [] } = copy ?? {};
     assertEquals([copy, short, short[0], long, long[0]].map(Object.isFrozen), [

@@ -58,7 +58,7 @@ describe("ToolDispatcher.metrics()", () => {
     assertEquals([metrics.tools[0]?.calls, metrics.tools[0]?.duration], [0, null]);
   });
 
-  it("is JSON, whatever the tools are called", async () => {
+  it("is JSON for any names of tools", async () => {
     const { call, dispatcher } = fixture([{ name: "__proto__", execute: () => 1 }]);
     await call("__proto__");
     const metrics = dispatcher.metrics();
@@ -93,7 +93,7 @@ describe("ToolDispatcher.metrics()", () => {
     assertEquals(other.metrics(), dispatcher.metrics());
   });
 
-  it("does not grow with names that no tool has", async () => {
+  it("does not grow with names of unknown tools", async () => {
     const { call, dispatcher } = fixture([]);
     for (let n = 0; n < 100; n++) await call(`guess-${n}`);
     assertEquals(dispatcher.metrics().tools, []);

@@ -43,7 +43,7 @@ describe("the result of a call", () => {
     assertEquals(outcome(await give([1, 2], { returns })), [1, 2]);
   });
 
-  it("is plain data, as JSON would write it", async () => {
+  it("is plain data, converted as by JSON", async () => {
     const result = await give({ at: new Date(0), none: undefined });
     assertEquals(outcome(result), { at: "1970-01-01T00:00:00.000Z" });
   });
@@ -57,7 +57,7 @@ describe("the result of a call", () => {
     assertStringIncludes(messageOf(result), "the tool's result does not fit its own schema: ");
   });
 
-  it("is converted by a library's schema, at once or later", async () => {
+  it("is converted by a library's schema, synchronously or later", async () => {
     for (const later of [false, true]) {
       const returns = standardSchema((value) => {
         const answer = typeof value === "number"
@@ -91,7 +91,7 @@ describe("a result that is larger than the limit", () => {
     assertEquals(outcome(result), "output_too_large");
     assertEquals(
       messageOf(result),
-      'Cannot call "t": its result has at least 2002 bytes, and 1000 are allowed; ask for less of it',
+      'Cannot call "t": its result has at least 2002 bytes, and 1000 are allowed; request less of it',
     );
     assertEquals(outcome(await give(Array(400).fill(1.25), {}, LIMITS)), "output_too_large");
   });

@@ -181,7 +181,7 @@ describe("a tool that may have run", () => {
     assertEquals([result.error.ran, result.error.retryable], ["unknown", false]);
   });
 
-  it("is not run again by a layer that retries what is retryable", async () => {
+  it("is not run again by a layer that retries retryable failures", async () => {
     let runs = 0;
     const { call } = single(() => {
       runs++;

@@ -72,7 +72,7 @@ describe("the option repair", () => {
     }
   });
 
-  it("repairs nothing where it throws or answers nonsense", async () => {
+  it("repairs nothing if it throws or returns an invalid value", async () => {
     const results = [{ arguments: 5n }, { arguments: "[" }, 5 as never];
     for (const repair of [broken, async () => await broken(), ...results.map((one) => () => one)]) {
       const { call, reports } = single(COUNT, { repair });
@@ -192,7 +192,7 @@ describe("the option repair", () => {
     assertEquals([outcome(result), result.repaired, asked], [{ n: 1 }, first.repaired, 1]);
   });
 
-  it("does not run a tool with nothing because a repair has found nothing", async () => {
+  it("does not run a tool without arguments because a repair has found none", async () => {
     for (const nothing of [undefined, null, "", " \n", "null", " null\n"]) {
       const { call, reports } = single({ ...COUNT, parameters: { type: "object" } }, {
         repair: () => ({ arguments: nothing }),

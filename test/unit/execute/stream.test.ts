@@ -70,7 +70,7 @@ describe("ToolDispatcher.stream()", () => {
     assertEquals(await run("none"), ["unknown_tool"]);
   });
 
-  it("names each call with one id of its own", async () => {
+  it("has a separate id for each call", async () => {
     const { dispatcher } = single((_, { callId }) => callId);
     const [first] = await collect(dispatcher.stream({ name: "t" }));
     const [second] = await collect(dispatcher.stream({ name: "t" }));
@@ -169,7 +169,7 @@ describe("ToolDispatcher.stream()", () => {
     assertEquals([metrics?.inFlight, metrics?.errors], [0, { aborted: 1 }]);
   });
 
-  it("is over after the result, and after it was left", async () => {
+  it("is over after the result, and after an early return", async () => {
     const { dispatcher } = single(() => 1);
     const stream = dispatcher.stream({ name: "t" });
     await collect(stream);
@@ -213,7 +213,7 @@ describe("ToolDispatcher.stream()", () => {
     assertEquals((await late).map(short), [1, "timeout"]);
   });
 
-  it("does not hold up a generator whose consumer reads nothing more", async () => {
+  it("does not block a generator whose consumer has stopped reading", async () => {
     const { dispatcher, clock } = single(async function* () {
       for (let n = 0; n < 50; n++) yield n;
     }, { maxBufferedEvents: 1 });

@@ -128,7 +128,7 @@ describe("a tool that requires a transaction", () => {
     assertEquals(events, ["begin", "rollback aborted"]);
   });
 
-  it("does not wait for a commit for ever", async () => {
+  it("does not wait for a commit without end", async () => {
     const { call, clock, events } = inTransaction({ commit: never }, { closeTimeoutMs: 70 });
     const result = call();
     await until(() => events.includes("commit"));

@@ -20,7 +20,7 @@ const SAMPLE = {
 };
 
 describe("jsonLines()", () => {
-  it("writes what JSON.stringify writes", () => {
+  it("writes the same text as JSON.stringify", () => {
     for (const value of [SAMPLE, [], {}, 1, "x", null, [[[]]], { a: { b: {} } }]) {
       const lines = jsonLines(value).map(({ text }) => text);
       assertEquals(lines.join("\n"), JSON.stringify(value, null, 2));
@@ -52,7 +52,7 @@ describe("parse()", () => {
 });
 
 describe("wordsOf()", () => {
-  it("cuts a text into words, and loses nothing of it", () => {
+  it("splits a text into words without loss", () => {
     const sample = JSON.stringify(SAMPLE, null, 2);
     for (const text of [sample, '{"a": tru', '"open', "", "-1.5e+3,", '"\\']) {
       assertEquals(wordsOf(text).map((word) => word.text).join(""), text);

@@ -132,7 +132,7 @@ describe("createToolBridge()", () => {
     );
   });
 
-  it("makes of a bridge another one to the same tools", async () => {
+  it("makes another bridge to the same tools from a bridge", async () => {
     const again = createToolBridge(createToolBridge(buildToolset(TOOLS)), { detail: "full" });
     const { call } = bridgeOf(again);
     assertEquals(failureOf(await call("call_tool", { name: "search_tools" }))[0], "unknown_tool");
@@ -162,7 +162,7 @@ describe("a bridge to a toolset of another copy of plue", () => {
 });
 
 describe("search_tools", () => {
-  it("answers signatures, best first", async () => {
+  it("returns signatures, best first", async () => {
     const { call } = bridgeOf();
     assertEquals(contentOf(await call("search_tools", { query: "read a file" })), {
       tools: [
@@ -200,7 +200,7 @@ describe("search_tools", () => {
   });
 
   for (const detail of ["no-examples", "full"] as const) {
-    it(`answers schemas where the detail is ${detail}`, async () => {
+    it(`returns schemas if the detail is ${detail}`, async () => {
       const { call } = bridgeOf(buildToolset([read as Tool]), { detail });
       assertEquals(contentOf(await call("search_tools", { query: "read" })), {
         tools: [{
@@ -278,7 +278,7 @@ describe("call_tool", () => {
     ) assertEquals(contentOf(await call("call_tool", args)), "text of a");
   });
 
-  it("fails as the tool does, under the tool's name", async () => {
+  it("returns the tool's failure, under the tool's name", async () => {
     const { call } = bridgeOf();
     for (const wrong of [{ path: 1 }, {}, null, undefined]) {
       const args = { name: "file:read", arguments: wrong };
@@ -328,7 +328,7 @@ describe("call_tool", () => {
     assertEquals(dispatcher.metrics().unknownTool, 0);
   });
 
-  it("does not reach the bridge itself", async () => {
+  it("does not call the bridge's own tools", async () => {
     const { call } = bridgeOf();
     for (const name of ["call_tool", "search_tools", "describe_tools"]) {
       const args = { name, arguments: { name: "file:read", query: "x", names: ["file:read"] } };
@@ -352,7 +352,7 @@ describe("call_tool", () => {
   });
 });
 
-describe("what is hidden from a caller", () => {
+describe("a tool that is hidden from a caller", () => {
   it("is neither found, described nor called, and has the result of an unknown tool", async () => {
     const registry = new ToolRegistry({ tools: TOOLS });
     const without = bridgeOf(new ToolRegistry({ tools: [read as Tool] }).select());

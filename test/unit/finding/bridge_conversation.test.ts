@@ -134,7 +134,7 @@ async function takeTurn(
   assertEquals(done, { [verb]: args });
 }
 
-describe("what targets are sent of a bridge", () => {
+describe("the export of a bridge", () => {
   const native = ["anthropic", "anthropic.strict", "openai.responses", "openai.responses.strict"];
   const bridge = createToolBridge(registryOfAll().select());
 
@@ -148,7 +148,7 @@ describe("what targets are sent of a bridge", () => {
   }
 
   for (const id of native as readonly TargetId[]) {
-    it(`is three tools for ${id}, where that is wished`, () => {
+    it(`is three tools for ${id} with native: false`, () => {
       const plain = createToolBridge(registryOfAll().select(), { native: false });
       const { encodings } = exportTools(plain, id).names;
       assertEquals(encodings.map(({ name }) => name), OWN);

@@ -81,7 +81,7 @@ const fit = (tokens: number, more: Partial<FitBudgetOptions<"anthropic">> = {}) 
   fitBudget(catalogue, { tokens, target: "anthropic", ...more });
 
 describe("fitBudget()", () => {
-  it("shows everything where there is room", () => {
+  it("shows every tool in full if the budget allows", () => {
     const { exported, tools, leftOut, tokens } = fit(10_000);
     const inFull = catalogue.ids.map((id) => [id, "full"]);
     assertEquals(tools.map(({ id, detail }) => [id, detail]), inFull);
@@ -136,7 +136,7 @@ describe("fitBudget()", () => {
     assertEquals([none.tools, none.exported.tools], [[], []]);
   });
 
-  it("exports the whole a few times only, however many tools there are", () => {
+  it("exports all tools a few times only, for any number of tools", () => {
     const many = buildToolset(Array.from({ length: 400 }, (_, n) => toolOf(`t${n}`, n % 9, 2, 0)));
     const exportsOf = (tokens: number): number => {
       let wholes = 0;

@@ -8,7 +8,7 @@ const rows: readonly (readonly [text: string, lossy: boolean, parameters: JsonSc
   data.rows as never;
 
 describe("argumentsOf()", () => {
-  it("is bounded where references multiply", () => {
+  it("is bounded if references multiply", () => {
     const properties = Object.fromEntries(
       Array.from({ length: 30 }, (_, index) => [`p${index}`, { $ref: "#" }]),
     );

@@ -74,7 +74,7 @@ function answerOf(result: ToolResult): unknown {
 }
 
 describe("viewOf()", () => {
-  it("shows the arguments that are left, under their new names", () => {
+  it("shows the remaining arguments, under their new names", () => {
     const view = viewOf(push, OPTIONS);
     assert(isTool(view));
     assertEquals([view.id, view.description], ["git:publish", "Publishes a branch."]);
@@ -99,7 +99,7 @@ describe("viewOf()", () => {
     assertEquals(view.aliases, []);
   });
 
-  it("leads a call back to the tool", async () => {
+  it("maps a call back to the tool", async () => {
     const view = viewOf(push, OPTIONS);
     const main = { remote: "origin", branch: "main" };
     assertEquals(answerOf(await call(view, { name: "main" })), { ...main, depth: 1 });
@@ -118,7 +118,7 @@ describe("viewOf()", () => {
     assert(String(message).includes("/name must"), String(message));
   });
 
-  it("checks what its schema does not show against the tool's own schema", async () => {
+  it("checks rules that its schema omits against the tool's own schema", async () => {
     const tool = defineTool({
       name: "find",
       description: "Finds.",
@@ -233,7 +233,7 @@ describe("a view in a selection", () => {
     it(`is removed by ${what}, as its tool is`, () => assertEquals(seen(selection), []));
   }
 
-  it("is explained by what removed its tool", () => {
+  it("is explained by the step that removed its tool", () => {
     const toolset = buildToolset([view], { denyIds: ["git:push"] });
     assertEquals(toolset.explain("git:publish").removedBy, "deny-list");
     const policies = [byNamespace("git"), {
@@ -353,12 +353,12 @@ const aView = fc.record({
     });
   });
 
-describe("what is valid for a view", () => {
+describe("the arguments that are valid for a view", () => {
   let fitting = 0;
   let linked = 0;
   // 5,000 values on Bun, in parts, so that no test takes long on a slow machine.
   for (const part of [1, 2, 3, 4, 5]) {
-    it(`is valid for its tool after conversion (part ${part})`, () => {
+    it(`are valid for its tool after conversion (part ${part})`, () => {
       const runs = cases(500, 20261122 + part);
       fc.assert(
         fc.property(aView, ({ made: { tool, view, isRuled }, values }) => {

@@ -54,7 +54,7 @@ describe("decodeArguments() and encodeArguments()", () => {
     assertStrictEquals(decodeArguments(value, undefined), value);
   });
 
-  it("do not go deeper than any schema, whatever the value", () => {
+  it("do not recurse deeper than any schema, for any value", () => {
     const rewrite = rewriteFor("openai.strict", {
       ...object({ first: { $ref: "#/$defs/node" } }, ["first"]),
       $defs: { node },
@@ -65,7 +65,7 @@ describe("decodeArguments() and encodeArguments()", () => {
     assertEquals(typeof decodeArguments({ first: deep }, rewrite), "object");
   });
 
-  it("have nothing to do where an export changed nothing", () => {
+  it("have no changes if an export changed nothing", () => {
     assertEquals(rewriteFor("openai", object({ a: { type: "string" } })), undefined);
     assertEquals(rewriteFor("openai.strict", object({ a: { type: "string" } }, ["a"])), undefined);
   });

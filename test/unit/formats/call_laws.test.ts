@@ -64,7 +64,7 @@ describe("decodeCalls()", () => {
         );
       });
 
-      it(`never changes what ${target} sent, and never throws over arguments`, () => {
+      it(`never changes the response of ${target}, and never throws for arguments`, () => {
         fc.assert(
           fc.property(aCall, aValue, ({ tool }, args) => {
             const { names } = exportTools([tool], target as TargetName);
@@ -180,7 +180,7 @@ describe("decodeCalls()", () => {
     );
   });
 
-  it("leads every name back to its own tool, whatever the ids are", () => {
+  it("maps every name back to its own tool, for any ids", () => {
     const part = fc.string({
       unit: fc.constantFrom("a", "A", "_", ".", "-", "0"),
       minLength: 1,
@@ -277,7 +277,7 @@ describe("accumulateCalls()", () => {
     );
   });
 
-  it("never throws over events of the right types with anything in them", () => {
+  it("never throws for events of the right types with any contents", () => {
     const types = ("content_block_start content_block_delta message_delta tool-call-start " +
       "tool-call-delta message-end response.output_item.added response.completed " +
       "response.function_call_arguments.delta response.function_call_arguments.done").split(" ");

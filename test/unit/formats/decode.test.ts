@@ -84,7 +84,7 @@ describe("decodeCalls()", () => {
   });
 });
 
-describe("a call that names no tool, or is none", () => {
+describe("a call without a tool's name, or a value that is not a call", () => {
   const clear = { name: "clear", arguments: "{}" };
   it("is answered with a failure under its id", async () => {
     const response = { tool_calls: [{ id: "1" }, null, { id: "2", function: clear }] };

@@ -54,7 +54,7 @@ const least = defineTarget({
 });
 
 describe("defineTarget()", () => {
-  it("makes a target to export to", () => {
+  it("makes a target for exports", () => {
     const { target, tools, names, losses, rejected } = exportTools([echo], shout);
     const sent: { type: "function"; function: { name: string } }[] = tools;
     assertEquals(target, "shout");
@@ -77,7 +77,7 @@ describe("defineTarget()", () => {
     for (const name of sent) assert(/^GETWEATHER_[0-9A-F]{8}$/.test(name), name);
   });
 
-  it("makes a target with shapes of its own, and their types", () => {
+  it("makes a target with custom shapes and their types", () => {
     const tools: { SAY: string; WITH: unknown }[] = exportTools([echo], reshaped).tools;
     assertEquals(tools, [{ SAY: "echo", WITH: echo.parameters }]);
     const call = { callId: "c1", wireName: "echo" };
@@ -104,7 +104,7 @@ describe("defineTarget()", () => {
     assertEquals(names.encodingOf("echo")?.strict, true);
   });
 
-  it("can have a strict mode of its own, as a record", () => {
+  it("can have a separate strict mode, as a record", () => {
     const plain = defineTarget({ ...least, id: "plain" });
     const strict = defineTarget({
       ...least,

@@ -105,7 +105,7 @@ describe("dispatchResponse()", () => {
     assertEquals(results[1]?.ok === false && results[1].error.code, "invalid_arguments");
   });
 
-  it("does not call the tool whose id is the name that a model made up", async () => {
+  it("does not call a tool whose id is a name that the model invented", async () => {
     const { results } = await dispatchResponse(
       "openai",
       chat(["city:weather", '{"city":"Rome"}']),
@@ -138,7 +138,7 @@ describe("dispatchResponse()", () => {
     );
   });
 
-  it("hands the context on to the dispatcher", async () => {
+  it("passes the context to the dispatcher", async () => {
     const context = { sessionId: "s1" };
     const seen: unknown[] = [];
     const dispatcher: CallDispatcher<{ readonly sessionId: string }> = {
@@ -327,7 +327,7 @@ describe("resumeTurn()", () => {
     assertLess(reads, 10 * count);
   });
 
-  it("throws for answers to no question, and runs nothing", async () => {
+  it("throws for answers without a question, and runs nothing", async () => {
     const { dispatcher } = asking();
     const options = { dispatcher, names };
     const turn = await dispatchResponse(
@@ -391,7 +391,7 @@ describe("arguments that were text and are repaired", () => {
     assertEquals(seen, [{ of: "a" }]);
   });
 
-  it("lose them also when the call has waited, and the turn was JSON", async () => {
+  it("lose them even after a suspension and a turn that was JSON", async () => {
     seen.length = 0;
     const options = page(true);
     const turn = await dispatchResponse("openai.chat.strict", response, options);

@@ -92,7 +92,7 @@ describe("encodeResults()", () => {
     }
   });
 
-  it("makes a message of each answer elsewhere", () => {
+  it("makes a message of each answer for other targets", () => {
     const ids = encodeResults("openai", calls, results).map((message) =>
       message.role === "tool" && message.tool_call_id
     );

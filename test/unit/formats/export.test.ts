@@ -90,7 +90,7 @@ describe("exportTools()", () => {
     }
   });
 
-  it("copies what the tools have under symbols", () => {
+  it("copies the symbol properties of the tools", () => {
     const [schema] = Object.values(exportTools([withUnit], "ai-sdk").tools)
       .map(({ inputSchema }) => inputSchema);
     assertEquals(Object.getOwnPropertySymbols(schema ?? {}), [Symbol.for("vercel.ai.schema")]);
@@ -113,10 +113,10 @@ describe("exportTools()", () => {
     assertThrows(() => exportTools([], "constructor" as TargetName), RangeError);
   });
 
-  it("names the expected source instead of a registry, a definition or nothing", () => {
+  it("rejects a registry, a definition and nothing, and names the valid sources", () => {
     const rows = [
       [undefined, "they must be a toolset or a list of tools"],
-      [{ tools: [], select: () => [] }, "a registry gives a toolset by select()"],
+      [{ tools: [], select: () => [] }, "pass registry.select() of a registry"],
       [[{ name: "a", description: "A." }], '"/0" is not a tool; create it with defineTool'],
       [[null], '"/0" is not a tool; create it with defineTool'],
     ] as const;
@@ -211,7 +211,7 @@ describe("limits of a request", () => {
     (_, index) => tool(`t${String(index).padStart(3, "0")}`),
   );
 
-  it("reject the tools beyond", () => {
+  it("reject the tools above them", () => {
     const { tools, rejected } = exportTools(many, "openai");
     assertEquals(tools.length, 128);
     assertEquals(rejected.map(({ tool, rule }) => [tool, rule]), [["t128", "maxTools"], [
@@ -268,7 +268,7 @@ describe("Exposure", () => {
     }]);
   });
 
-  it("does not export a part of the tools as if it were all", () => {
+  it("throws instead of exporting only a part of the tools", () => {
     assertThrows(
       () => new Exposure([bad, ping], "openai").export(),
       TypeError,

@@ -157,7 +157,7 @@ for (const { id } of listTargets()) {
       assert(checked > runs.numRuns / 20, `${checked} of ${runs.numRuns} were checked`);
     });
 
-    it("is accepted by the tool, unless a loss widens", () => {
+    it("accepts only values that the tool accepts, unless a loss widens", () => {
       fc.assert(
         fc.property(
           aTool.chain((tool) => {

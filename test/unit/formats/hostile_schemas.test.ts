@@ -108,7 +108,7 @@ describe("exportTools() with a schema whose references grow exponentially", () =
     assertEquals(results.get("openai.chat.strict"), "sent");
   });
 
-  it("bounds what is inlined, and how deep, with the same words on every runtime", () => {
+  it("bounds the inlined parts and their depth, with the same message on every runtime", () => {
     const wide = chain(MANY, (next) => object({ a: next, b: next }), { type: "string" });
     assertThrows(() => runPass(inlineRefs)(wide), RangeError, "more than 20000 subschemas");
     const deep = chain(2_000, (next) => object({ a: next }), { type: "string" });
@@ -133,7 +133,7 @@ describe("exportTools() with long lists", () => {
   const COUNT = 2_000;
   const numbers = Array.from({ length: COUNT }, (_, index) => index);
 
-  it("compares enums without comparing each value with each", () => {
+  it("compares enums in linear time", () => {
     const lists: unknown[][] = [numbers, numbers.map((number) => ({ number }))];
     for (const values of lists) {
       const one = counted(values);
@@ -193,7 +193,7 @@ describe("exportTools() with long lists", () => {
   });
 });
 
-describe("encodeArguments() and decodeArguments(), where unions nest", () => {
+describe("encodeArguments() and decodeArguments() with nested unions", () => {
   it("choose each branch by the first levels, not by trying all of the rest", () => {
     const $defs: Record<string, Node> = { d60: { type: "string" } };
     for (let level = 0; level < 60; level++) {
@@ -217,7 +217,7 @@ describe("encodeArguments() and decodeArguments(), where unions nest", () => {
     assertEquals(decodeArguments({ a: wire }, rewrite), { a: own });
   });
 
-  it("end where branches are made of branches", () => {
+  it("end for branches that consist of branches", () => {
     const $defs: Record<string, Node> = { d40: object({ $k: { type: "string" } }) };
     for (let level = 0; level < 40; level++) {
       const next = ref(`d${level + 1}`);

@@ -81,7 +81,7 @@ describe("importTools()", () => {
     assertThrows(() => importTools("mcp", MCP, { risk }), Error, "no idea");
   });
 
-  it("throws for a source that there is not", () => {
+  it("throws for an unknown source", () => {
     assertThrows(
       () => importTools("constructor" as never, {}),
       TypeError,

@@ -49,7 +49,7 @@ describe("importTools() of texts with invisible characters", () => {
     });
   }
 
-  it("reports the pointer, in names of properties too", () => {
+  it("reports the pointer, even for names of properties", () => {
     const { warnings } = imported([{
       inputSchema: { type: "object", properties: { "a\u200bb": { title: "x\u202e" } } },
     }]);
@@ -62,7 +62,7 @@ describe("importTools() of texts with invisible characters", () => {
   });
 });
 
-describe("importTools() of texts that speak to the model", () => {
+describe("importTools() of texts that instruct the model", () => {
   for (const text of cases.instructions) {
     it(`finds ${JSON.stringify(text)}`, () => {
       assertEquals(found({ description: text }), [["instruction"], "high"]);

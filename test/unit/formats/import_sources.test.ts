@@ -78,7 +78,7 @@ for (const source of [...IMPORT_SOURCES, "auto"] as const) {
 }
 
 describe("calls of imported tools", () => {
-  it("have the names of the source, even where those are not legal ids", async () => {
+  it("use the names of the source, even if these are not legal ids", async () => {
     const asked: unknown[] = [];
     const inputSchema = { type: "object" };
     const documents = ["a/b", "a b", "a_c", "x:y"].map((name) => ({ name, inputSchema }));
@@ -122,9 +122,9 @@ describe("calls of imported tools", () => {
   });
 });
 
-describe("fields that plue has no words for", () => {
+describe("fields that plue does not know", () => {
   const json = { type: "object", properties: {} };
-  it("are carried along by targets that carry all hints", () => {
+  it("are exported to targets that accept all hints", () => {
     const { tools } = importTools("anthropic", [{ later: 1, name: "a", input_schema: json }]);
     for (const target of ["openapi", "ai-sdk"] as const) {
       const { tools: sent, losses } = exportTools(tools, target);

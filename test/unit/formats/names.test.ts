@@ -35,7 +35,7 @@ describe("legalName()", () => {
     });
   }
 
-  it("cuts what is too long, and ends it in a hash of the whole", () => {
+  it("truncates a long id, and appends a hash of the whole id", () => {
     const one = legalName("x".repeat(65), OPENAI_NAME_RULE);
     const two = legalName("x".repeat(66), OPENAI_NAME_RULE);
     assertEquals(one.length, 64);
@@ -67,7 +67,7 @@ describe("mapNames()", () => {
   );
   const someIds = fc.uniqueArray(anId, { maxLength: 12 });
 
-  it("is injective, legal, and does not depend on the order", () => {
+  it("is injective and legal, and independent of the order", () => {
     fc.assert(
       fc.property(someIds, fc.constantFrom(OPENAI_NAME_RULE, GEMINI, UPPER), (ids, rule) => {
         const names = mapNames(ids, rule);

@@ -46,7 +46,7 @@ describe("the settings of a request", () => {
     }
   });
 
-  it("must name a tool that is sent, and be what they can be", () => {
+  it("must have valid values, and name a tool that is sent", () => {
     const toolChoice = { tool: "math:subtract" };
     assertThrows(
       () => exportTools(tools, "anthropic", { toolChoice }),
@@ -72,7 +72,7 @@ describe("the settings of a request", () => {
     }
   });
 
-  it("belong to targets of one's own too", () => {
+  it("are supported by custom targets", () => {
     const acme = defineTarget({ ...targetOf("openai.chat"), id: "acme" });
     const { request } = exportTools(tools, acme, { toolChoice: "required" });
     assertEquals<unknown>(request, { tool_choice: "required" });

@@ -82,7 +82,7 @@ describe("results of blocks", () => {
     }
   });
 
-  it("have no metadata where a model reads it", () => {
+  it("have no metadata in parts that a model reads", () => {
     for (const { id } of listTargets()) {
       const answer = JSON.stringify(encodeResult(id as TargetName, CALL, MIXED));
       assertEquals(answer.includes(SECRET), APART.has(id), id);

@@ -78,7 +78,7 @@ describe("accumulateCalls()", () => {
     if (cases === undefined) continue;
     const { target, events, ids: [a, b] = ["a", "b"] } = cases;
     const first = cases.first ?? Infinity;
-    it(`puts the calls of ${target} together`, () => {
+    it(`assembles the calls of ${target}`, () => {
       const stream = accumulateCalls(target, namesFor(target));
       const out: DecodedCall[] = [];
       events.forEach((event, index) => {
@@ -217,7 +217,7 @@ describe("partial()", () => {
     assertEquals(stream.partial(), []);
   });
 
-  it("undoes in them what the export has changed", () => {
+  it("reverts the changes of the export in them", () => {
     const odd = defineTool({
       name: "odd",
       description: "Has a key that strict modes rename or take null for.",
@@ -260,7 +260,7 @@ function begins(part: unknown, whole: unknown): boolean {
 }
 
 describe("readPartialJson()", () => {
-  it("reads of every beginning what stays true for the whole", () => {
+  it("reads from every beginning only values that the whole text confirms", () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 4 }), fc.boolean(), (value, spaced) => {
         const whole = JSON.parse(JSON.stringify(value));

@@ -56,7 +56,7 @@ const weather = makeTool({
 });
 
 describe("the cases of the providers", () => {
-  it("are there for every target, and for every alias where names are read", () => {
+  it("cover every target, and every alias if names are read", () => {
     const ids = listTargets().map(({ id }) => id);
     const names = new Set<string>([...ids, ...Object.keys(TARGET_ALIASES)]);
     const targetsOf = (rows: readonly (readonly [readonly TargetName[], ...unknown[]])[]) =>
@@ -83,14 +83,14 @@ describe("a tool with long texts", () => {
     });
   }
 
-  it("is written without namespaces where that is wished", () => {
+  it("is written without namespaces if the option is off", () => {
     const { tools, names } = exportTools([weather], "openai.responses", { namespaces: false });
     assertEquals(tools.map((tool) => "name" in tool && tool.name), ["weather__get"]);
     assertEquals(names.idOf("weather__get"), "weather:get");
     assertEquals(names.idOf("get", "weather"), undefined);
   });
 
-  it("is called by namespace and name, never by one of them", () => {
+  it("is called by namespace and name together only", () => {
     const { names } = exportTools([weather], "openai.responses");
     assertEquals(names.idOf("get", "weather"), "weather:get");
     assertEquals(names.idOf("get"), undefined);

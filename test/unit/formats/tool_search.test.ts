@@ -46,7 +46,7 @@ describe("a search of the host's, for OpenAI Responses", () => {
     ]);
   });
 
-  it("is not ours where OpenAI runs it, or where the export has none", () => {
+  it("is ignored if OpenAI runs it, or if the export has none", () => {
     const hosted = searchCall({ paths: ["crm"] }, { execution: "server", call_id: null });
     assertEquals(decodeCalls("openai.responses", [hosted], names), []);
     const without = exportTools([loaded], "openai.responses").names;

@@ -151,7 +151,7 @@ describe("Guest.attach()", () => {
   });
 });
 
-describe("Guest, when it is woken", () => {
+describe("Guest after a wake", () => {
   it("reads every waiting frame", async () => {
     const library = new FakeLibrary();
     const guest = await attach(library);
@@ -197,7 +197,7 @@ describe("Guest, when it is woken", () => {
 });
 
 describe("Guest.detach()", () => {
-  it("frees the callback only when no thread is on its way into it", async () => {
+  it("frees the callback only when no thread is about to call it", async () => {
     const library = new FakeLibrary();
     const guest = await attach(library);
     library.threads = 2;

@@ -25,7 +25,7 @@ describe("readNativeConfig()", () => {
     assertEquals(bridgeOf('{"bridge":false}'), undefined);
   });
 
-  it("reads a context as every other reader does, by the specification's field names", () => {
+  it("reads a context by the specification's field names, like every other reader", () => {
     const text = '{"context":{"hasGitRepository":false,"enabledToolIds":["a","b","c"],' +
       '"disabledToolIds":["c"],"requiredTags":["x","y"]}}';
     const tools = [

@@ -35,7 +35,7 @@ describe("findLibplue()", () => {
     assertEquals(findLibplue({ from: join(app, "host.mjs") }).library, library);
   });
 
-  it("finds the package for this machine beside @plue/native, where the app does not", () => {
+  it("finds the package for this machine through @plue/native if the app cannot", () => {
     const lone = join(app, "lone");
     const inner = join(lone, "node_modules", "@plue", "native");
     const target = "linux-arm64";

@@ -64,7 +64,7 @@ describe("HostBridge, when it is configured", () => {
     assertEquals(host.sent, 1);
   });
 
-  it("lists what the configuration selects, and calls nothing else", async () => {
+  it("lists the tools that the configuration selects, and calls no others", async () => {
     const { host } = hostOf({
       tools: [echo, fakeTool("rm", { risk: "high", execute: () => "gone" })],
     });
@@ -330,7 +330,7 @@ describe("HostBridge, for a call", () => {
     assertStringIncludes(host.failure(1).message, "a\0b");
   });
 
-  it("sends all events of a listening caller before the result, in order", async () => {
+  it("sends all events before the result, in order, to a caller with a callback", async () => {
     const tool = fakeTool("a", {
       async *execute(_params: unknown, { metadata, progress }: ToolContext) {
         metadata({ step: 1 });
@@ -352,7 +352,7 @@ describe("HostBridge, for a call", () => {
     ]);
   });
 
-  it("sends a failure to a listening caller once, also if there is no dispatcher", async () => {
+  it("sends a failure to a caller with a callback once, even without a dispatcher", async () => {
     const tool = fakeTool("chain:fails", {
       execute: () => {
         throw new Error("the disk is full");
@@ -374,7 +374,7 @@ describe("HostBridge, for a call", () => {
     assertEquals(host.replies.map(({ type }) => type).slice(-3), ["metadata", "result", "result"]);
   });
 
-  it("sends no event to a caller that does not listen", async () => {
+  it("sends no event to a caller without a callback", async () => {
     const tool = fakeTool("a", {
       execute: (_params: unknown, { metadata, progress }: ToolContext) => {
         metadata(1);

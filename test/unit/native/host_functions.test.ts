@@ -88,7 +88,7 @@ describe("a tool of the host", () => {
     assertEquals([ok, content], [true, 3]);
   });
 
-  it("talks while it runs", async () => {
+  it("sends progress, metadata and output while it runs", async () => {
     const { host } = await hostOf();
     await host.register(1, 1, ANY);
     await host.execute(2, "any", {}, { metadata: true });

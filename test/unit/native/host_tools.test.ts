@@ -90,7 +90,7 @@ describe("the configurations of a host", () => {
 
   it("are applied to all tools or to none", () => {
     const { open, now } = configured({ a: { root: "/new" }, b: {} });
-    assertThrows(open, Error, 'Cannot use config_json: tool "b": its configuration is wrong');
+    assertThrows(open, Error, 'Cannot use config_json: tool "b": its configuration is invalid');
     assertEquals(now(), [{ root: "/a" }, { root: "/b" }]);
   });
 });

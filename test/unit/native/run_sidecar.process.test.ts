@@ -224,7 +224,7 @@ describe("BunSidecarSocket", () => {
     assertEquals(bun.sent, ["12", "3"]);
   });
 
-  it("sends the rest, in order, when there is room again", async () => {
+  it("sends the rest, in order, when the socket accepts bytes again", async () => {
     const bun = new FakeBun();
     const { socket } = open(bun);
     await settle();

@@ -45,7 +45,7 @@ describe("aliases", () => {
     assertEquals(!result.ok && result.error.code, "unknown_tool");
   });
 
-  it("are denied where their tool is named by them", () => {
+  it("deny their tool if a deny-list contains them", () => {
     const registry = registryOf(named("read", "cat"));
     assertEquals(registry.select({ denyIds: ["cat"] }).ids, []);
   });
@@ -100,7 +100,7 @@ describe("aliases", () => {
     });
   }
 
-  it("are free again when their tool is removed or has other aliases", () => {
+  it("can be used again when their tool is removed or has other aliases", () => {
     const registry = registryOf(named("a", "x", "y"));
     registry.updateTool(named("a", "y", "z"));
     registry.registerTool(named("b", "x"));

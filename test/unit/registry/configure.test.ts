@@ -69,7 +69,7 @@ describe("ToolRegistry.updateTool() with a configuration", () => {
     assertThrows(
       () => registry.updateTool(tool, { config: {} }),
       TypeError,
-      'Cannot update tool "b": its configuration is wrong',
+      'Cannot update tool "b": its configuration is invalid',
     );
     assertEquals((await registry.acquire(tool)).config, { root: "/b" });
     assertEquals(registry.revision, revision);

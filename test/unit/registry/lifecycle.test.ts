@@ -207,7 +207,7 @@ describe("dispose of a tool", () => {
     assertEquals(log, ["init a", "dispose state of a"]);
   });
 
-  it("waits for the calls under way", async () => {
+  it("waits for running calls", async () => {
     const log: string[] = [];
     const tool = watched("a", log);
     const registry = fakeRegistry({ tools: [tool] });
@@ -235,7 +235,7 @@ describe("dispose of a tool", () => {
     assertEquals(log, ["init a", "init new", "dispose state of a"]);
   });
 
-  it("waits for an init under way, whose call still runs", async () => {
+  it("waits for a running init, whose call still runs", async () => {
     const { registry, call, resolve, disposed } = startInit();
     registry.unregisterTool("a");
     resolve("state");
@@ -474,7 +474,7 @@ describe("ToolRegistry.dispose()", () => {
     assertEquals(registry.count, 0);
   });
 
-  it("is what await using does", async () => {
+  it("runs at the end of await using", async () => {
     let disposed = false;
     {
       await using registry = fakeRegistry({

@@ -116,7 +116,7 @@ describe("ToolRegistry.registerTools()", () => {
     assertEquals(registry.ids, ["a"]);
   });
 
-  it("shows the listeners of the first tool all of them", () => {
+  it("notifies listeners of the first tool when all are registered", () => {
     const registry = fakeRegistry();
     const seen: (readonly string[])[] = [];
     registry.subscribe(() => seen.push(registry.ids));
@@ -127,7 +127,7 @@ describe("ToolRegistry.registerTools()", () => {
 
 const config = { type: "object", properties: { root: { type: "string" } }, required: ["root"] };
 
-describe("ToolRegistry rejects, and stays as it was:", () => {
+describe("ToolRegistry rejects without a change:", () => {
   const first = fakeTool("a");
   const rejected: readonly (readonly [string, (registry: ToolRegistry) => unknown, string])[] = [
     [
@@ -169,7 +169,7 @@ describe("ToolRegistry rejects, and stays as it was:", () => {
     [
       "a configuration that does not fit",
       register(fakeTool("wrong", { config })),
-      'Cannot register tool "wrong": its configuration is wrong: must have the property "root"',
+      'Cannot register tool "wrong": its configuration is invalid: must have the property "root"',
     ],
     [
       "a missing configuration",
@@ -340,7 +340,7 @@ describe("ToolRegistry.getAvailableTools()", () => {
 });
 
 describe("ToolRegistry.isAvailable()", () => {
-  it("hands services and configuration to the tool's function", () => {
+  it("passes services and configuration to the tool's function", () => {
     const asked: unknown[] = [];
     const services = { disk: "full" };
     const tool = fakeTool("a", {

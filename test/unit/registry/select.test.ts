@@ -126,7 +126,7 @@ describe("ToolRegistry.select()", () => {
     assertStrictEquals(registry.select({ context: context.toJSON() }), toolset);
   });
 
-  it("hands its own list to toolsets, which do not sort it again", () => {
+  it("passes its own list to toolsets, which do not sort it again", () => {
     const registry = fakeRegistry({ tools: [fakeTool("b"), fakeTool("a")] });
     assertStrictEquals(buildToolset(registry).tools, registry.tools);
     assertStrictEquals(registry.select().tools, registry.tools);

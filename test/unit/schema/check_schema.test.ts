@@ -83,7 +83,7 @@ describe("checkSchema()", () => {
     });
   }
 
-  it("names the schema in messages as the caller does", () => {
+  it("uses the caller's name for the schema in messages", () => {
     assertThrows(
       () => checkSchema({ type: 3 }, 'the parameters of tool "a$&"'),
       TypeError,

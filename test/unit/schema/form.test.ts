@@ -105,7 +105,7 @@ describe("FormSchema.shapeOf()", () => {
     assertEquals(shape.kind, "object");
   });
 
-  it("offers other properties where an object is a map, and not where it is closed", () => {
+  it("offers other properties if an object is a map, but not if it is closed", () => {
     const restOf = (schema: JsonSchema): string | undefined => {
       const form = new FormSchema(schema);
       const shape = form.shapeOf(form.root);
@@ -157,7 +157,7 @@ describe("FormSchema.initial()", () => {
     });
   }
 
-  it("ends where a schema requires itself", () => {
+  it("ends for a schema that requires itself", () => {
     let value = initial({
       type: "object",
       properties: { next: { $ref: "#" } },
@@ -172,7 +172,7 @@ describe("FormSchema.initial()", () => {
 });
 
 describe("FormSchema.variantOf()", () => {
-  it("finds the form of a value by its type, its constants and what must be there", () => {
+  it("finds the form of a value by its type, its constants and its required properties", () => {
     const schema = data.alternatives;
     const form = new FormSchema(schema);
     const variants = variantsOf(schema);

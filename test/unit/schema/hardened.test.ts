@@ -124,7 +124,7 @@ describe("an imported tool in a registry whose engine is not hardened", () => {
     assertEquals(await accepts(importCostly()), false);
   });
 
-  it("stays so when other tools are made of it", async () => {
+  it("stays hardened when other tools are derived from it", async () => {
     const tool = importCostly();
     assertEquals(await accepts(viewOf(tool, { name: "view" })), false);
     assertEquals(await accepts(viewOf(tool, { defaults: { list: [] } })), false);
@@ -140,7 +140,7 @@ describe("an imported tool in a registry whose engine is not hardened", () => {
 });
 
 describe("inheritEngine()", () => {
-  it("changes nothing for a schema that was made of a trusted one", () => {
+  it("changes nothing for a schema that was derived from a trusted one", () => {
     const derived = { ...COSTLY };
     inheritEngine(COSTLY, derived);
     assertEquals(compileOnce(engine, derived).check(VALUE), true);

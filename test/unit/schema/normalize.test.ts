@@ -85,7 +85,7 @@ describe("schemas of older drafts", () => {
     });
   }
 
-  it("of 2019-09 may have one recursive anchor, because 2020-12 has other words for several", () => {
+  it("of 2019-09 may have one recursive anchor, because 2020-12 expresses several in another way", () => {
     assertThrows(
       () =>
         checkSchema({

@@ -228,14 +228,14 @@ describe("ToolAvailabilityContext", () => {
 });
 
 describe("ToolAvailabilityContextBuilder", () => {
-  it("adds lists up and replaces single values", () => {
+  it("extends lists and replaces single values", () => {
     const builder = new ToolAvailabilityContextBuilder().disableTools("b").disableTools("a")
       .withMaxRiskLevel("low").withMaxRiskLevel("high")
       .withTerminal(false).withTerminal(true);
     assertEquals(builder.build().toJSON(), { maxRiskLevel: "high", disabledToolIds: ["a", "b"] });
   });
 
-  it("is accepted where a context is", () => {
+  it("is accepted instead of a context", () => {
     assertEquals(idsIn(ToolAvailabilityContext.create().withTerminal(false)), without("run"));
   });
 

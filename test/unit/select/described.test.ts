@@ -100,7 +100,7 @@ describe("a description that is a function", () => {
     );
   });
 
-  it("is adapted to the reader by a bridge too", async () => {
+  it("is adapted to the reader even by a bridge", async () => {
     const bridge = createToolBridge(registry.select(inLocale("de")), {});
     const dispatcher = new ToolDispatcher(bridge);
     for (
@@ -160,7 +160,7 @@ describe("a description that is a function", () => {
     );
   });
 
-  it("falls back to the text without a reader where it fails, for its tool alone", () => {
+  it("falls back to the text for an unknown reader if it fails, for its tool only", () => {
     const errors: string[] = [];
     const failing = new ToolRegistry({
       tools: [

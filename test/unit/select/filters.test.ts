@@ -54,7 +54,7 @@ describe("filters", () => {
 
   // "Filters and policies are pure functions and should not panic."
   for (const [name, filter] of rows) {
-    it(`answer false for no tool: ${name}`, () => {
+    it(`return false for no tool: ${name}`, () => {
       for (const nothing of [undefined, null]) {
         assertEquals(filter(nothing as unknown as Tool), false);
       }
@@ -67,7 +67,7 @@ describe("filters", () => {
     assertEquals(allowIds("toString")(odd), false);
   });
 
-  it("treat anything but true and false as a no, also negated", () => {
+  it("treat any value but true and false as false, even negated", () => {
     const truthy = (() => "yes") as unknown as ToolFilter;
     assertEquals(idsKeptBy(allOf(truthy)), []);
     assertEquals(idsKeptBy(anyOf(truthy)), []);
@@ -147,7 +147,7 @@ describe("policies", () => {
     assertEquals([allowAll.reason, denyAll.reason?.(secret)], [undefined, "every tool is denied"]);
   });
 
-  it("are frozen, so that no code can open one", () => {
+  it("are frozen, so that no code can change one", () => {
     for (const policy of [allowAll, denyAll, byTag("a")]) assert(Object.isFrozen(policy));
   });
 

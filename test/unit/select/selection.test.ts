@@ -99,7 +99,7 @@ describe("Selection", () => {
     assertEquals(toolset.explain("plain").selected, true);
   });
 
-  it("finds each tool of a long list without looking at all the others", () => {
+  it("finds each tool of a long list without a linear search", () => {
     const count = 400;
     let reads = 0;
     // The list of a custom source is used unchanged.
@@ -188,7 +188,7 @@ describe("selectionKey()", () => {
     assertEquals(selectionKey(one), selectionKey(other));
   });
 
-  it("differs where selections differ", () => {
+  it("differs for different selections", () => {
     const different: Selection[] = [
       {},
       { role: null },

@@ -5,7 +5,7 @@ import type { Tool, ToolAvailabilityQuery } from "../../../src/tool/mod.ts";
 import { fakeTool } from "../registry/fakes.ts";
 
 describe("listSource()", () => {
-  it("holds the tools in code-unit order of id, frozen", () => {
+  it("returns the tools frozen, in code-unit order of id", () => {
     const { tools, revision } = listSource(
       new Set([fakeTool("b"), fakeTool("a:z"), fakeTool("B")]),
     );

@@ -56,7 +56,7 @@ describe("buildToolset()", () => {
     assertEquals(list.map((tool) => tool.id), ["b:z", "a:y", "plain", "a:b"]);
   });
 
-  it("does not change with a list that its source changes", () => {
+  it("does not change when its source changes the list", () => {
     const list = [fakeTool("a"), fakeTool("b")];
     const toolset = buildToolset({ ...listSource(list), tools: list });
     list.pop();
@@ -202,7 +202,7 @@ describe("Toolset", () => {
     assertStrictEquals(wide.available(), wide.tools);
   });
 
-  it("is not current because a narrower toolset, which the change does not concern, is", () => {
+  it("is not current, although a narrower toolset that the change does not affect is", () => {
     const denied = new Set<string>();
     const filter = Object.assign(({ id }: Tool) => !denied.has(id), {
       revision: () => denied.size,

@@ -123,7 +123,7 @@ describe("Toolset.explain()", () => {
     );
   });
 
-  it("survives whatever is thrown", () => {
+  it("does not throw for any thrown value", () => {
     const nasty = [undefined, "a string", Object.create(null), {
       toString() {
         throw new Error("again");
@@ -181,7 +181,7 @@ describe("Toolset.explain()", () => {
     assertEquals(toolset.explain("new").reason, 'Tool "new" was added after this toolset was made');
   });
 
-  it("needs the words of a ToolRegistry", () => {
+  it("requires the explainer of a ToolRegistry", () => {
     const kernel = new Registry({ engine: typeboxEngine(), tools: [tool] });
     assertThrows(
       () => kernel.select().explain("task:start"),
@@ -202,7 +202,7 @@ describe("Toolset.explain()", () => {
     assertEquals(toolset.explain("constructor").reason, 'There is no tool "constructor"');
   });
 
-  it("clips an id that cannot be one", () => {
+  it("clips an invalid id", () => {
     const explained = buildToolset([tool]).explain("x".repeat(1_000_000));
     assert(JSON.stringify(explained).length < 1000);
   });

@@ -20,7 +20,7 @@ describe("fail()", () => {
     assertEquals([error.message, error.cause], ["Cannot open it: it is locked", cause]);
   });
 
-  it("has no cause where there is none", () => {
+  it("has no cause without an earlier error", () => {
     const error = assertThrows(() => fail("open it", "it is locked"), TypeError);
     assertEquals(Object.hasOwn(error, "cause"), false);
   });
@@ -57,7 +57,7 @@ describe("isListOf()", () => {
     assertEquals(isListOf("ab", isWord), false);
   });
 
-  it("does not step over holes, and stops at the first", () => {
+  it("checks holes, and stops at the first invalid item", () => {
     const holes: string[] = [];
     holes.length = 4_000_000_000;
     assertEquals(isListOf(holes, isWord), false);

@@ -176,7 +176,7 @@ describe("defineTool()", () => {
   });
 });
 
-describe("defineTool(), on what cannot be changed later", () => {
+describe("defineTool(), on immutability", () => {
   it("freezes the tool", () => assert(Object.isFrozen(makeTool(definition()))));
 
   it("freezes every list and object of it", () => {
@@ -245,7 +245,7 @@ describe("defineTool(), on functions", () => {
     assertEquals(Object.entries(definition).at(-1), ["count", 0]);
   });
 
-  it("keeps an async generator one", () => {
+  it("keeps an async generator an async generator", () => {
     const tool = makeTool(definition({
       async *execute() {
         yield await Promise.resolve(1);
@@ -381,7 +381,7 @@ describe("defineTool(), on a tool of another copy of plue", () => {
   });
 });
 
-describe("defineTool(), on definitions that are wrong", () => {
+describe("defineTool(), on invalid definitions", () => {
   const holes: string[] = ["a"];
   holes.length = 2;
   const wrong: readonly (readonly [object, string])[] = [

@@ -14,14 +14,14 @@ describe("copyJson()", () => {
     it(`copies ${JSON.stringify(value)}`, () => assertEquals(copyJson(value, "it"), value));
   }
 
-  it("copies all the way down", () => {
+  it("copies deeply", () => {
     const original = { a: [{ b: 1 }] };
     const copy = copyJson(original, "it");
     assertEquals(copy, { a: [{ b: 1 }] });
     assertNotStrictEquals(copy.a[0], original.a[0]);
   });
 
-  it("freezes all the way down", () => {
+  it("freezes deeply", () => {
     const copy = copyJson({ a: [{ b: 1 }] }, "it");
     assertEquals([copy, copy.a, copy.a[0]].map(Object.isFrozen), [true, true, true]);
   });
@@ -54,7 +54,7 @@ describe("copyJson()", () => {
     assertEquals(copyJson(bare, "it"), { a: 1 });
   });
 
-  it("copies the members of an instance of somebody's class", () => {
+  it("copies the members of an instance of a class", () => {
     class Point {
       x = 1;
     }

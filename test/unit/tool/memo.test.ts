@@ -3,7 +3,7 @@ import { describe, it } from "bun:test";
 import { BoundedMap } from "../../../src/tool/mod.ts";
 
 describe("BoundedMap", () => {
-  it("evicts the entry that was neither read nor set for longest", () => {
+  it("evicts the least recently used entry", () => {
     const map = new BoundedMap<string, number>({ maxEntries: 2 });
     map.set("a", 1);
     map.set("b", 2);

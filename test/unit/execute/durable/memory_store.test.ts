@@ -19,7 +19,7 @@ describe("memoryCallStore()", () => {
     assertEquals(typeof await store.create("t.e.1", value), "number");
   });
 
-  it("has room again when something has expired", async () => {
+  it("accepts writes again when an entry has expired", async () => {
     const clock = { now: 1, timestamp: () => clock.now };
     const store = memoryCallStore({ maxBytes: 1_500, maxOwnerBytes: 1_500, clock });
     await store.create("t.a.1", value, { expiresAt: 5 });

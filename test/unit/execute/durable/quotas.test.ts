@@ -4,7 +4,7 @@ import { MEASURED_AFTER_MS, MeasuredQuotas } from "../../../../src/execute/durab
 import { FakeClock } from "../support.ts";
 
 describe("MeasuredQuotas", () => {
-  it("do not measure again soon after one has failed slowly", async () => {
+  it("do not measure again soon after a slow failure", async () => {
     const clock = new FakeClock();
     let measured = 0;
     const quotas = new MeasuredQuotas({
@@ -26,7 +26,7 @@ describe("MeasuredQuotas", () => {
     assertEquals(measured, 2);
   });
 
-  it("do not measure again for ten times the duration of a slow one, while bytes are free", async () => {
+  it("do not measure again for ten times the duration of a slow measurement, while bytes are free", async () => {
     const clock = new FakeClock();
     let measured = 0;
     const measure = () => Promise.resolve(clock.advance(2_000)).then(() => (measured++, 0));

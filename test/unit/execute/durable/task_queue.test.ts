@@ -71,7 +71,7 @@ describe("taskQueue().enqueue()", () => {
     assertEquals((await tasks.state()).waiting, 0);
   });
 
-  it("rejects a wrong delay", async () => {
+  it("rejects an invalid delay", async () => {
     const { start } = processes([{ name: "job" }]).open();
     for (const delayMs of [-1, Infinity]) {
       await assertRejects(() => start("job", delayMs), RangeError, "must be a number from 0 to 3");
@@ -97,7 +97,7 @@ describe("taskQueue().work()", () => {
     await Promise.all(workers);
   });
 
-  it("runs no more tasks at once than it may, of all tools and of one", async () => {
+  it("limits the concurrent tasks, of all tools and of one tool", async () => {
     const ends: (() => void)[] = [];
     const running = { slow: 0, other: 0 };
     const slow = (name: "slow" | "other"): FakeTool => ({
@@ -229,7 +229,7 @@ describe("taskQueue().work()", () => {
     assertEquals(await tasks.recover(dispatcher), 1);
   });
 
-  it("runs no more tasks of a principal than maxRunning, of a store with short pages", async () => {
+  it("limits the tasks of a principal to maxRunning, even in a store with short pages", async () => {
     const memory = memoryCallStore();
     const due: typeof memory.due = (kind, before, _, after) => memory.due(kind, before, 1, after);
     const { open } = processes([
@@ -255,7 +255,7 @@ describe("taskQueue().work()", () => {
     assertEquals([runs, (await tasks.get(id, ANN))?.status], [1, "failed"]);
   });
 
-  it("rejects wrong options", async () => {
+  it("rejects invalid options", async () => {
     const { work } = processes([]).open();
     for (
       const options of [{ concurrency: 0 }, { toolConcurrency: { a: 0 } }, { signal: 1 }, { x: 1 }]
@@ -391,7 +391,7 @@ describe("the retries of taskQueue()", () => {
     while ((await tasks.get(id, ANN))?.status !== "completed") await Promise.resolve();
   });
 
-  it("are rejected if they are wrong", () => {
+  it("are rejected if they are invalid", () => {
     const store = memoryCallStore();
     const retries = (retry: object) => () => taskQueue({ store, retries: { job: retry } });
     assertThrows(

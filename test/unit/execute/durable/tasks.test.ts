@@ -455,7 +455,7 @@ describe("a task", () => {
     assertEquals([state?.status, state?.questions], ["completed", undefined]);
   });
 
-  it("fails with an answer that its tool has used, since the ticket is used too", async () => {
+  it("fails after its tool has used an answer, because the ticket is then used, too", async () => {
     const { ended, tasks, dispatcher, asking } = processOf([{
       name: "busy",
       async execute(_, { ask }) {
@@ -468,7 +468,7 @@ describe("a task", () => {
     assertEquals(await ended(id, "failed"), "unavailable");
   });
 
-  it("is cancelled, and stays so", async () => {
+  it("stays cancelled", async () => {
     const { signals, tool } = hanging();
     const { start, tasks, dispatcher } = processOf([tool]);
     const { id } = await start("hang");
@@ -696,7 +696,7 @@ describe("a task", () => {
 });
 
 describe("callTasks().list()", () => {
-  it("has the newest first, in parts", async () => {
+  it("returns the newest tasks first, page by page", async () => {
     const { start, tasks, clock } = processOf([DOUBLE]);
     const ids: string[] = [];
     for (let index = 0; index < 5; index++) {
@@ -742,7 +742,7 @@ describe("callTasks().list()", () => {
     assertEquals(read, 8);
   });
 
-  it("ends a page early where the tasks are large", async () => {
+  it("ends a page early if the tasks are large", async () => {
     const large: FakeTool = { name: "large", execute: () => "x".repeat(900_000) };
     const { start, when, tasks } = processOf([large]);
     for (let index = 0; index < 6; index++) await when((await start("large")).id, "completed");

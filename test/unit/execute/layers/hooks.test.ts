@@ -18,11 +18,11 @@ async function report(part: "before" | "after", answer: unknown): Promise<string
   assertEquals(reports.map(({ phase }) => phase), [part]);
   const [{ error } = {}] = reports;
   assert(error instanceof TypeError);
-  assertStringIncludes(error.message, 'Cannot use the answer of the hook "audit": ');
+  assertStringIncludes(error.message, 'Cannot use the return value of the hook "audit": ');
   return error.message.split(": ").slice(1).join(": ");
 }
 
-describe("a hook that returns something of a wrong shape", () => {
+describe("a hook that returns an invalid value", () => {
   const ONE = 'it must have one of "/arguments", "/result" and "/refuse", and has ';
   for (
     const [answer, problem] of [

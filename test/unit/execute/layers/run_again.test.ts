@@ -36,7 +36,7 @@ describe("a layer of stage run", () => {
     assertEquals(seen, [{ n: 1 }]);
   });
 
-  it("may return a result in place of the tool's", async () => {
+  it("may return a result instead of the tool's", async () => {
     let runs = 0;
     const layers = [around(() => ToolResult.ok("stored"))];
     const { call } = single(() => ++runs, { layers });

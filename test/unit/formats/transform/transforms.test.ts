@@ -94,7 +94,7 @@ describe("inlineRefs()", () => {
     assertThrows(
       () => inlineRefs({ $ref: "https://example.com/x" }),
       TypeError,
-      'Cannot inline the reference "https://example.com/x": it leads outside of the schema',
+      'Cannot inline the reference "https://example.com/x": its target is outside of the schema',
     );
   });
 
@@ -109,7 +109,7 @@ describe("inlineRefs()", () => {
 });
 
 describe("transforms", () => {
-  it("share what did not change", () => {
+  it("share unchanged parts", () => {
     const kept = { type: "string" };
     const from = { properties: { a: kept, b: { type: "integer", exclusiveMinimum: 0 } } };
     const { schema } = runPass({ leave: exclusiveToInclusive })(from);

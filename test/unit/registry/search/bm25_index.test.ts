@@ -160,7 +160,7 @@ describe("createToolIndex()", () => {
     assertEquals(found, ["file-delete", "network-fetch", "pull_request_merge"]);
   });
 
-  it("finds the word with re- for a word with it", () => {
+  it("finds a word with re- for a query with re-", () => {
     assertEquals(first("restart the HTTP server"), "HTTPServer2Restart");
   });
 
@@ -236,7 +236,7 @@ describe("words that are neighbours in the query", () => {
     assertEquals(hit?.score, other?.score);
   });
 
-  it("do not count where they end one field and begin the next", () => {
+  it("do not count at the end of one field and the beginning of the next", () => {
     const index = createToolIndex();
     index.add(makeTool({ name: "x-sales", description: "Report of people." }));
     index.add(makeTool({ name: "y-sales", description: "People of a report." }));
@@ -285,7 +285,7 @@ describe("minScore", () => {
     assertEquals(index.search("file text workspace", 10, { minScore: least + 0.001 }), []);
   });
 
-  it("is the index's own where a search has none", () => {
+  it("is the index's own if a search has none", () => {
     const strict = createToolIndex({ minScore: 1 });
     for (const tool of catalogue) strict.add(tool);
     assertEquals(strict.search("terminal", 1).length, 1);
@@ -356,7 +356,7 @@ describe("a search among the tools of a caller", () => {
     assertEquals(index.search("alpha", 10, { among: visible }), before);
   });
 
-  it("finds nothing among none", () => {
+  it("finds nothing among no tools", () => {
     assertEquals(crowded.search("alpha", 10, { among: [] }), []);
   });
 });
@@ -391,7 +391,7 @@ describe("synonyms", () => {
     });
   }
 
-  it("and minScore are all the options that there are", () => {
+  it("and minScore are the only options", () => {
     assertThrows(
       () => createToolIndex({ synonym: [] } as object),
       TypeError,

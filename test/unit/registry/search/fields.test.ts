@@ -22,7 +22,7 @@ describe("searchFields()", () => {
     );
   });
 
-  it("reads nested parameters, in whatever way they are nested", () => {
+  it("reads nested parameters of any form", () => {
     const deep = (name: string) => ({ type: "object", properties: { [name]: { type: "string" } } });
     const fields = texts({
       type: "object",
@@ -57,7 +57,7 @@ describe("searchFields()", () => {
     assertEquals(fields[TEXTS], "Says what it is");
   });
 
-  it("reads a large schema from its root, and not to its end", () => {
+  it("reads a bounded part of a large schema, from its root", () => {
     const wide = Object.fromEntries(
       Array.from({ length: 20_000 }, (_, index) => [`p${index}`, { description: "x".repeat(50) }]),
     );

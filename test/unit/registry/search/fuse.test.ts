@@ -40,7 +40,7 @@ const echo = makeTool({ name: "echo", description: "Repeats a text." });
 describe("fuseIndexes()", () => {
   const fused = fuseIndexes(always("a", "b", "c"), always("c", "a"));
 
-  it("orders by the sum of one over each place", () => {
+  it("orders by the sum of reciprocal ranks", () => {
     const percent = (score: number): number => Math.round(1_000 * score) / 10;
     assertEquals(fused.search("x", 10).map(({ id, score }) => [id, percent(score)]), [
       ["a", percent(61 / 2 * (1 / 61 + 1 / 62))],

@@ -150,7 +150,7 @@ describe("searchToolset()", () => {
     assertEquals(index.asked, [3]);
   });
 
-  it("passes over tools that are unavailable now", () => {
+  it("skips currently unavailable tools", () => {
     let up = false;
     const registry = fakeRegistry({
       tools: [fakeTool("echo-one", { isAvailable: () => up }), fakeTool("echo-two")],
@@ -184,7 +184,7 @@ describe("searchToolset()", () => {
     assertEquals(ids(searchToolset(toolset, "")), []);
   });
 
-  it("answers at most ten tools by default", () => {
+  it("returns at most ten tools by default", () => {
     const toolset = buildToolset(Array.from({ length: 30 }, (_, n) => fakeTool(`echo-${n}`)));
     assertEquals(searchToolset(toolset, "echo").length, 10);
     assertEquals(searchToolset(toolset, "echo", { limit: 1000 }).length, 30);
@@ -231,7 +231,7 @@ describe("the hits of a search", () => {
     fakeTool("file-write", { description: "Writes a file." }),
   ]);
 
-  it("belong to the tools in the same place, and do not show in the list", () => {
+  it("belong to the tools at the same index, and are not enumerable", () => {
     const found = searchToolset(toolset, "write a file");
     assertEquals(found.hits.map(({ id }) => id), ids(found));
     assertEquals(found.hits[0]?.matches?.map(({ word }) => word), ["write", "file"]);
@@ -265,7 +265,7 @@ describe("the hits of a search", () => {
   }
 });
 
-describe("what a search shows of hidden tools", () => {
+describe("a search with hidden tools", () => {
   it("does not change when an unavailable tool has a word", () => {
     let up = false;
     const tools = [
