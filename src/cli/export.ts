@@ -171,15 +171,21 @@ const SHORT_DESCRIPTION = 20;
  */
 export async function check(
   sources: readonly string[],
-  flags: Flags & { readonly to?: readonly string[]; readonly strict?: boolean },
+  flags: Flags & {
+    readonly to?: readonly string[];
+    readonly strict?: boolean;
+    readonly connect?: boolean;
+  },
   terminal: Terminal,
 ): Promise<number> {
   const targets = flags.to?.map(targetOf) ?? TARGETS;
   const [path] = sources;
   const { checkSettings, isSettings } = await import("./gateway/serve.ts");
   if (path !== undefined && await isSettings(path)) {
-    await checkSettings(path, terminal);
-    return EXIT.ok;
+    return await checkSettings(path, flags, terminal);
+  }
+  if (flags.connect === true) {
+    throw usageError("Cannot check: --connect has no effect without a plue.json; leave it out");
   }
   await using loaded = await toolsFrom(sources, flags, terminal.io);
   const tools = loaded.toolset.available();

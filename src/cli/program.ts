@@ -208,10 +208,11 @@ URL, or a file of credentials is in PLUE_NATS_CREDS.`,
     "Find problems for models and providers, and count tokens",
     async () => (await import("./export.ts")).check,
     "plue check tools.ts",
-    "plue check plue.json",
+    "plue check plue.json --connect",
     "plue check tools.ts --to openai.strict --to gemini --strict",
   ))).addOption(repeated("-t, --to <target>", "a target to check, instead of the four defaults"))
-    .option("--strict", "fail on warnings, too");
+    .option("--strict", "fail on warnings, too")
+    .option("--connect", "open the sources of a plue.json, and look for its names of tools there");
 
   withSources(add(
     "pins [tool...]",

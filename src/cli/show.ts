@@ -8,7 +8,7 @@ import type { HeldTool } from "../formats/mod.ts";
 import type { Registry, ToolHit } from "../registry/mod.ts";
 import { searchToolsetAsync } from "../registry/search/mod.ts";
 import { type Selection, selectionFrom, type Toolset, VOCABULARY } from "../select/mod.ts";
-import { cleanText, describeTool, nearIds, type Tool, type ToolReader } from "../tool/mod.ts";
+import { cleanText, describeTool, nearText, type Tool, type ToolReader } from "../tool/mod.ts";
 import { flagsOf } from "./arguments.ts";
 import { type LoadedTools, loadTools } from "./sources/mod.ts";
 import {
@@ -234,11 +234,11 @@ export function findTool(registry: Registry, toolset: Toolset, id: string): Tool
 }
 
 function unknownTool(id: string, ids: Iterable<string>, isHidden = false): CommandError {
-  const near = nearIds(id, ids).map((one) => `"${one}"`);
+  const near = nearText(id, ids);
   const hint = isHidden
     ? '"plue explain" with the same flags shows why it is omitted'
-    : near.length > 0
-    ? `did you mean ${near.join(" or ")}?`
+    : near !== ""
+    ? `did you mean ${near}?`
     : '"plue list" shows all tools';
   const message = `Cannot find the tool "${cleanText(id, 100)}": ${hint}`;
   return new CommandError(message, EXIT_CODES.unknown_tool);

@@ -9,7 +9,7 @@ import {
   checkPort,
   fail,
   isObject,
-  nearIds,
+  nearText,
   noop,
   numberFrom,
   once,
@@ -221,8 +221,7 @@ class FullKernel extends Kernel {
       const failed = toolset.explain(name, explainTool).steps.filter(({ passed }) => !passed);
       if (failed.every(({ step }) => step === "availability")) return notAvailable(name);
     }
-    const near = nearIds(name, toolset.available().map(({ id }) => id));
-    const ids = near.map((id) => `"${id}"`).join(" or ");
+    const ids = nearText(name, toolset.available().map(({ id }) => id));
     return unknownTool(name, ids && `. Did you mean ${ids}?`);
   }
 }

@@ -26,7 +26,7 @@ import {
   fail,
   isObject,
   makeTool,
-  nearIds,
+  nearText,
   once,
   oneOf,
   readFields,
@@ -361,8 +361,8 @@ function behind(context: ToolContext): Toolset {
 }
 
 function unknown(name: string, toolset: Toolset): string {
-  const near = nearIds(name, toolset.available().map(({ id }) => id)).map((id) => `"${id}"`);
-  const hint = near.length === 0 ? "" : `. Did you mean ${near.join(" or ")}?`;
+  const near = nearText(name, toolset.available().map(({ id }) => id));
+  const hint = near && `. Did you mean ${near}?`;
   return `There is no tool ${JSON.stringify(clip(name))}${hint}`;
 }
 

@@ -122,6 +122,11 @@ export function nearIds(wanted: string, ids: Iterable<string>, limit = 3): reado
     .map(({ id }) => id);
 }
 
+/** Returns similar ids as a part of a sentence: `"a" or "b"`; an empty text if there are none. */
+export function nearText(wanted: string, ids: Iterable<string>): string {
+  return nearIds(wanted, ids).map((id) => `"${id}"`).join(" or ");
+}
+
 function nameOf(id: string): string {
   return id.slice(id.indexOf(":") + 1);
 }

@@ -43,6 +43,15 @@ export class SettingsDocument {
 
   /** Returns an error about the value at a JSON Pointer, or about the nearest value around it. */
   error(pointer: string, why: string, cause?: unknown): CommandError {
+    return this.#errorAt(this.#positionOf(pointer), why, cause);
+  }
+
+  /** Returns the file, the line and the column of a value, or of the nearest value around it. */
+  place(pointer: string): string {
+    return this.#placeAt(this.#positionOf(pointer));
+  }
+
+  #positionOf(pointer: string): number {
     let node: unknown = this.#document.contents;
     let position = 0;
     for (const step of pointerSteps(pointer)) {
@@ -55,7 +64,7 @@ export class SettingsDocument {
       position = found.range?.[0] ?? position;
       node = pair?.value ?? item;
     }
-    return this.#errorAt(position, why, cause);
+    return position;
   }
 
   #rejectSameNames({ items }: YAMLMap): void {
@@ -71,7 +80,11 @@ export class SettingsDocument {
   }
 
   #errorAt(position: number, why: string, cause?: unknown): CommandError {
+    return usageError(`Cannot use ${this.#placeAt(position)}: ${why}`, { cause });
+  }
+
+  #placeAt(position: number): string {
     const { line, col } = this.#lines.linePos(position);
-    return usageError(`Cannot use ${this.#path}:${line}:${col}: ${why}`, { cause });
+    return `${this.#path}:${line}:${col}`;
   }
 }

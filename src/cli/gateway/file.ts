@@ -24,9 +24,9 @@ import { SettingsDocument } from "./document.ts";
 import schema from "./plue.schema.json" with { type: "json" };
 
 export interface SourceSettings
-  extends
-    Partial<Omit<McpCommand, "stderr">>,
-    Pick<DocumentOptions, "include" | "exclude" | "risk" | "roles" | "scopes"> {
+  extends Partial<Omit<McpCommand, "stderr">>, Pick<DocumentOptions, "risk" | "roles" | "scopes"> {
+  readonly include?: readonly string[];
+  readonly exclude?: readonly string[];
   readonly url?: string;
   readonly headers?: { readonly [name: string]: string };
   readonly type?: string;

@@ -21,6 +21,7 @@ import {
   once,
   type Tool,
   type ToolLabels,
+  toolsBehind,
 } from "../../tool/mod.ts";
 import { createService, type Service, tokenCaller } from "../serve/service.ts";
 import type { ServeFlags, ServeSettings } from "../serve/settings.ts";
@@ -28,6 +29,7 @@ import { type ServeState, type ServiceState, stateIn, tenantStore } from "../ser
 import type { Terminal } from "../terminal.ts";
 import { authorizeCallers, forTenant } from "./callers.ts";
 import type { NamedSource, PlueFile } from "./file.ts";
+import { type UnknownName, unknownTools } from "./names.ts";
 import { GatewayRegistry } from "./registry.ts";
 import { type Approval, serveSources, serveTenantMetrics } from "./operators.ts";
 import { Source } from "./source.ts";
@@ -85,6 +87,10 @@ export class Gateway implements AsyncDisposable {
   readonly #unclosed = new Set<Source>();
   /** Ends the streams of changes of replaced services. */
   #following = new AbortController();
+  /** The sources, and the file, whose problems are printed. */
+  readonly #reported = new WeakSet<object>();
+  /** True if a source or a rule had a problem. */
+  hasProblems = false;
 
   constructor(host: GatewayHost) {
     this.#host = host;
@@ -116,6 +122,35 @@ export class Gateway implements AsyncDisposable {
       ? [...this.#sources.keys()]
       : sourcesOf(file, tenant).map((one) => sourceKey(file, one));
     return keys.flatMap((key) => this.#sources.get(key)?.status() ?? []);
+  }
+
+  /** Prints once the problems of each source that has answered, and then those of the rules. */
+  #report(): void {
+    const file = this.#file as PlueFile;
+    const { terminal } = this.#host;
+    const warn = (text: string): void => {
+      this.hasProblems = true;
+      terminal.warn(text);
+    };
+    const print = (names: readonly UnknownName[], start = ""): void =>
+      names.forEach(({ pointer, message }) =>
+        warn(`${file.json.place(start + pointer)}: ${message}`)
+      );
+    const isNew = (part: object): boolean =>
+      !this.#reported.has(part) && this.#reported.add(part).has(part);
+    const all = [file.sources, ...file.tenants.values()].flat()
+      .map((named) => [this.#sources.get(sourceKey(file, named)) as Source, named] as const);
+    const ready = all.filter(([{ isReady }]) => isReady);
+    for (const [source, { name, pointer }] of ready) {
+      if (!isNew(source)) continue;
+      for (const problem of source.problems) warn(`source "${name}": ${problem}`);
+      print(source.unknownNames(), pointer);
+    }
+    if (ready.length < all.length || !isNew(file)) return;
+    const tools = [...this.#scopes].flatMap(([tenant, { registry }]) =>
+      [...registry.tools, ...this.toolset(tenant).available()].flatMap(toolsBehind)
+    );
+    print(unknownTools(file.settings.rules ?? [], tools));
   }
 
   /** @throws {TypeError} If the file has no such source, or a tool has changed. */
@@ -254,6 +289,7 @@ export class Gateway implements AsyncDisposable {
     }
     // Not awaited, because the calls of a removed source may run for long.
     void this.#close(removed);
+    this.#report();
     if (!isNew) return;
     this.#following.abort();
     this.#following = new AbortController();
@@ -326,7 +362,11 @@ export class Gateway implements AsyncDisposable {
     const own = (name: string) => isInMemory ? memoryCallStore() : tenantStore(store, name);
     const state = tenant === undefined ? shared : stateIn(own(tenant), terminal, logins);
     const stop = new AbortController();
-    const registry = new GatewayRegistry((message) => terminal.warn(message));
+    const registry = new GatewayRegistry(
+      (message) => terminal.warn(message),
+      // Not in the middle of a change of several registries.
+      () => queueMicrotask(() => this.#report()),
+    );
     const scope = { tenant, registry, state, stop, isRecovering: false };
     this.#scopes.set(tenant, scope);
     return scope;

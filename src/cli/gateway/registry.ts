@@ -14,13 +14,15 @@ export class GatewayRegistry extends ToolRegistry {
     { readonly registry: Registry | undefined; readonly source: Source }
   >();
   readonly #onProblem: (message: string) => void;
+  readonly #onSync: () => void;
 
-  constructor(onProblem: (message: string) => void) {
+  constructor(onProblem: (message: string) => void, onSync: () => void) {
     super({
       onError: ({ phase, toolId, error }) =>
         onProblem(`${phase} of "${toolId}": ${describeThrown(error, 1_000)}`),
     });
     this.#onProblem = onProblem;
+    this.#onSync = onSync;
   }
 
   /** Replaces the sources. The tools of sources that stay are not touched. */
@@ -71,6 +73,7 @@ export class GatewayRegistry extends ToolRegistry {
         this.#onProblem(`source "${source.name}": ${describeThrown(error, 1_000)}`);
       }
     }
+    this.#onSync();
   }
 
   override acquire(tool: Tool): ToolRuntime | Promise<ToolRuntime> {

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { basename, resolve } from "node:path";
 import process from "node:process";
-import { cleanText, defined, describeThrown } from "../../tool/mod.ts";
+import { cleanText, defined, describeThrown, noop } from "../../tool/mod.ts";
 import { selectionOf } from "../show.ts";
 import { logText, openJournal, openSkills, tokenCaller } from "../serve/service.ts";
 import { listen, readSettings, type ServeFlags, urlOf } from "../serve/settings.ts";
@@ -149,21 +149,22 @@ function banner(path: string, url: string, gateway: Gateway, terminal: Terminal)
   return [
     `plue serves ${path} on ${terminal.paint("bold", url)}`,
     "",
-    terminal.table(
-      ["SOURCE", "TOOLS", "STATE"],
-      gateway.status().map(({ name, tenant, tools, state, reason, held }) => [
-        tenant === undefined ? name : `${tenant}/${name}`,
-        String(tools),
-        `${reason ?? state}${held.length > 0 ? `; ${counted(held.length, "tool")} held back` : ""}`,
-      ]),
-    ).replaceAll(/^/gm, "  "),
+    stateTable(gateway, terminal),
     "",
-    ...gateway.status().flatMap(({ name, problems }) =>
-      problems.map((problem) => `source "${name}": ${cleanText(problem, 2_000)}`)
-    ),
     `${summary(gateway)}. MCP clients connect to ${url}/mcp`,
     ...gateway.tenants.map((tenant) => `Clients of ${tenant}: ${url}/t/${tenant}/mcp`),
   ].join("\n");
+}
+
+function stateTable(gateway: Gateway, terminal: Terminal): string {
+  return terminal.table(
+    ["SOURCE", "TOOLS", "STATE"],
+    gateway.status().map(({ name, tenant, tools, state, reason, held }) => [
+      tenant === undefined ? name : `${tenant}/${name}`,
+      String(tools),
+      `${reason ?? state}${held.length > 0 ? `; ${counted(held.length, "tool")} held back` : ""}`,
+    ]),
+  ).replaceAll(/^/gm, "  ");
 }
 
 /** Returns true if a source of `plue check` is a file of settings. */
@@ -186,11 +187,17 @@ function checkPlaces({ json, folder, sources, tenants }: PlueFile): void {
 }
 
 /**
- * Prints the parts of a valid file.
+ * Prints the parts of a valid file. With `connect`, opens the sources, and prints their states and the
+ * names in the file that no tool has.
  *
+ * @returns The exit code: 1 if a source is unavailable or, with `strict`, if there are warnings.
  * @throws {CommandError} If the file is invalid. The message has the line and the column.
  */
-export async function checkSettings(path: string, terminal: Terminal): Promise<void> {
+export async function checkSettings(
+  path: string,
+  { connect, strict }: { readonly connect?: boolean; readonly strict?: boolean },
+  terminal: Terminal,
+): Promise<number> {
   const { env } = terminal.io;
   const file = await readPlueFile(path, env);
   // Of the variables, only the token belongs to the file's callers.
@@ -205,10 +212,31 @@ export async function checkSettings(path: string, terminal: Terminal): Promise<v
     tenants: [...file.tenants.keys()],
     callers: [...Object.keys(tokens), ...jwt.map(({ issuer }) => issuer)],
   };
-  terminal.printResult({ valid: true, ...parts }, () => {
+  using state = await openState(undefined, undefined, terminal);
+  const host = { terminal, state, log: noop, flags: {}, selection: {} };
+  await using gateway = new Gateway({ ...host, records: undefined, skills: undefined });
+  if (connect === true) await gateway.apply(withoutPins(file), settings);
+  const states = connect === true ? gateway.status() : undefined;
+  terminal.printResult({ valid: true, ...parts, ...defined({ states }) }, () => {
     const counts = Object.entries(parts).map(([name, { length }]) =>
       counted(length, name.slice(0, -1))
     );
-    return `${path} is valid: ${counts.join(", ")}`;
+    const rest = states === undefined
+      ? ". To compare its names of tools with the tools of its sources, add --connect"
+      : `\n\n${stateTable(gateway, terminal)}`;
+    return `${path} is valid: ${counts.join(", ")}${rest}`;
   });
+  const isUp = states?.every(({ state }) => state === "ready") ?? true;
+  return isUp && !(strict === true && gateway.hasProblems) ? EXIT.ok : EXIT.failed;
+}
+
+/** Returns a file whose sources have no pins, because the first import would write their file. */
+function withoutPins(file: PlueFile): PlueFile {
+  const strip = (sources: PlueFile["sources"]): PlueFile["sources"] =>
+    sources.map((one) => {
+      const { pins: _, ...settings } = one.settings;
+      return { ...one, settings };
+    });
+  const tenants = [...file.tenants].map(([name, sources]) => [name, strip(sources)] as const);
+  return { ...file, sources: strip(file.sources), tenants: new Map(tenants) };
 }

@@ -12,7 +12,6 @@ import {
   defined,
   describeThrown,
   fail,
-  isObject,
   makeTool,
   noop,
   once,
@@ -25,6 +24,7 @@ import {
 import { type DocumentOptions, type LoadedTools, loadTools, sourceIn } from "../sources/mod.ts";
 import type { CommandIo } from "../terminal.ts";
 import type { NamedSource } from "./file.ts";
+import { type UnknownName, unknownNames } from "./names.ts";
 
 /** The surroundings of the sources of a file. */
 export interface SourceContext {
@@ -48,6 +48,8 @@ interface MadeViews {
 const FIRST_ATTEMPT_MS = 10_000;
 /** The interval between attempts to read a document or a service at a URL, in milliseconds. */
 const RETRY_MS = 5_000;
+/** The maximum number of names that are kept to find unknown names in the filters. */
+const MAX_NAMES = 10_000;
 
 /** A source of tools. It opens immediately, and again after a failure until it is closed. */
 export class Source implements AsyncDisposable {
@@ -59,6 +61,8 @@ export class Source implements AsyncDisposable {
   readonly #context: SourceContext;
   readonly #listeners = new Set<() => void>();
   readonly #views = new WeakMap<Tool, MadeViews>();
+  /** The names of all tools of the source, if it has filters. */
+  readonly #names = new Set<string>();
   #registry: Registry = new ToolRegistry();
   #imported: ImportedMcpServer | undefined;
   #loaded: LoadedTools | undefined;
@@ -105,35 +109,36 @@ export class Source implements AsyncDisposable {
   }
 
   status(): SourceStatus {
-    const { warnings = [], rejected = [] } = this.#offered ?? {};
-    const texts = [...rejected, ...warnings].map(({ message }) => message);
-    const own = this.#registry.tools;
-    const { views = [], include = [], risk } = this.#source.settings;
-    const known = [...own.map(({ id }) => id), ...this.#held.map(({ id }) => id)]
-      .map((id) => id.slice(id.indexOf(":") + 1));
-    const named = [
-      ...views.map(({ tool }) => tool),
-      ...Array.isArray(include) ? include : [],
-      ...isObject(risk) ? Object.keys(risk) : [],
-    ];
-    const missing = this.#reason === undefined
-      ? new Set(named.filter((name) => !known.includes(name)))
-      : [];
     return {
       name: this.name,
       ...defined({ tenant: this.tenant, reason: this.#reason }),
       ...{ from: describeSource(this.#source), since: this.#since },
-      state: this.#reason === undefined ? "ready" : "unavailable",
+      state: this.isReady ? "ready" : "unavailable",
       tools: this.tools().filter(({ isAvailable }) => isAvailable !== false).length,
       held: this.#held.map(({ tool: _, ...entry }) => entry),
-      problems: [
-        ...texts,
-        ...own.flatMap((tool) => this.#views.get(tool)?.problems ?? []),
-        ...[...missing].map((name) =>
-          `Cannot apply the settings of "${name}": the source has no such tool`
-        ),
-      ],
+      problems: [...this.problems, ...this.unknownNames().map(({ message }) => message)],
     };
+  }
+
+  get isReady(): boolean {
+    return this.#reason === undefined;
+  }
+
+  /** The problems that do not stop the source, without those of `unknownNames`. */
+  get problems(): readonly string[] {
+    const { warnings = [], rejected = [] } = this.#offered ?? {};
+    return [
+      ...[...rejected, ...warnings].map(({ message }) => message),
+      ...this.#registry.tools.flatMap((tool) => this.#views.get(tool)?.problems ?? []),
+    ];
+  }
+
+  /** The names in the settings that no tool has, once the source has answered. */
+  unknownNames(): readonly UnknownName[] {
+    if (!this.isReady) return [];
+    const known = [...this.#registry.tools, ...this.#held]
+      .map(({ id }) => id.slice(id.indexOf(":") + 1));
+    return unknownNames(this.#source.settings, known, this.#names);
   }
 
   /**
@@ -252,7 +257,12 @@ export class Source implements AsyncDisposable {
   #importing(): DocumentOptions {
     const { include, exclude, risk, roles, scopes } = this.#source.settings;
     const { beside } = this.#context;
-    return { ...defined({ include, exclude, risk, roles, scopes }), beside };
+    const filter = (name: string): boolean => {
+      if (this.#names.size < MAX_NAMES) this.#names.add(name);
+      return include?.includes(name) !== false && exclude?.includes(name) !== true;
+    };
+    const filters = (include ?? exclude) && { include: filter };
+    return { ...filters, ...defined({ risk, roles, scopes }), beside };
   }
 
   #setReason(reason: string | undefined): void {

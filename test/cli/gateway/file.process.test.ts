@@ -169,6 +169,7 @@ describe("readPlueFile()", () => {
   it("is called by plue check for a file with sources of any name", async () => {
     const path = await files.write("gateway.json", '{"sources": {"a": {"command": "x"}}}');
     const { code, stdout } = await plue(["check", path]);
-    assertEquals([code, stdout], [0, `${path} is valid: 1 source, 0 tenants, 0 callers\n`]);
+    assertEquals(code, 0);
+    assertStringIncludes(stdout, `${path} is valid: 1 source, 0 tenants, 0 callers.`);
   });
 });

@@ -323,20 +323,6 @@ createInterface({ input: process.stdin }).on("line", (line) => {
     for (const stream of streams) while ((await stream.next()).done !== true);
   });
 
-  it("reports settings of tools that a source does not have", async () => {
-    await files.write(
-      "list.json",
-      '{"tools": [{"name": "read", "inputSchema": {"type": "object"}}]}',
-    );
-    const views = [{ tool: "find", name: "found" }];
-    const source = { from: "list.json", include: ["read", "reed"], risk: { raed: "low" }, views };
-    await using served = await gateway("typos.json", { sources: { docs: source } });
-    for (const name of ["reed", "raed", "find"]) {
-      await served.printed(new RegExp(`source "docs": Cannot apply the settings of "${name}"`));
-    }
-    assertEquals(await served.tools(), ["docs:read"]);
-  });
-
   it("rejects a namespace and labels of a module, which defines its tools itself", async () => {
     await files.write("tools.mjs", MODULE);
     for (const field of [{ namespace: "x" }, { labels: { sends: true } }]) {

@@ -1,0 +1,66 @@
+/** Names of tools in a file that no tool has: a misspelt rule or filter would have no effect. */
+
+import { readRules, type RuleDocument } from "../../adapters/rules/mod.ts";
+import { clip, isObject, isText, nearText, pointerStep, type Tool } from "../../tool/mod.ts";
+import type { SourceSettings } from "./file.ts";
+
+/** A problem of a name, and the position of the name in the file or in the settings of a source. */
+export interface UnknownName {
+  readonly pointer: string;
+  readonly message: string;
+}
+
+/**
+ * Returns the names in the settings of a source that none of its tools has.
+ *
+ * @param tools The names of the imported tools.
+ * @param omitted The names that the source has, and that the filters may omit.
+ */
+export function unknownNames(
+  { include = [], exclude = [], views = [], risk }: SourceSettings,
+  tools: readonly string[],
+  omitted: ReadonlySet<string>,
+): readonly UnknownName[] {
+  const find = (
+    known: ReadonlySet<string>,
+    named: readonly (readonly [pointer: string, name: string])[],
+  ): readonly UnknownName[] =>
+    named.filter(([, name]) => !known.has(name)).map(([pointer, name]) => ({
+      pointer,
+      message: `The source has no tool "${clip(name)}"${didYouMean(name, known)}`,
+    }));
+  return [
+    ...find(omitted, [
+      ...include.map((name, index) => [`/include/${index}`, name] as const),
+      ...exclude.map((name, index) => [`/exclude/${index}`, name] as const),
+    ]),
+    ...find(new Set(tools), [
+      ...views.map(({ tool }, index) => [`/views/${index}/tool`, tool] as const),
+      ...(isObject(risk) ? Object.keys(risk) : []).filter((name) => name !== "*")
+        .map((name) => [`/risk${pointerStep(name)}`, name] as const),
+    ]),
+  ];
+}
+
+/** Returns the patterns of rules that fit none of the tools. */
+export function unknownTools(
+  documents: readonly RuleDocument[],
+  tools: readonly Tool[],
+): readonly UnknownName[] {
+  const ids = new Set(tools.map(({ id }) => id));
+  return documents.flatMap(({ tool: pattern }, index) => {
+    const isList = Array.isArray(pattern);
+    return [pattern].flat().flatMap((one, at) => {
+      const [rule] = readRules([{ tool: one }]);
+      if (tools.some((tool) => rule?.appliesTo?.(tool))) return [];
+      const pointer = `/rules/${index}/tool${isList ? `/${at}` : ""}`;
+      const what = isText(one) ? `"${clip(one)}"${didYouMean(one, ids)}` : "these criteria";
+      return [{ pointer, message: `The rule has no effect: no tool fits ${what}` }];
+    });
+  });
+}
+
+function didYouMean(name: string, names: Iterable<string>): string {
+  const near = nearText(name, names);
+  return near && `; did you mean ${near}?`;
+}

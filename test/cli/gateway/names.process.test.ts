@@ -1,0 +1,90 @@
+// Names of tools in a `plue.json` that no tool has.
+
+import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { describe, it } from "bun:test";
+import { folder, plue } from "../support.ts";
+import { gatewayIn } from "./serving.ts";
+
+const files = folder();
+const gateway = gatewayIn(files);
+
+const TOOLS = JSON.stringify({
+  tools: ["read", "write"].map((name) => ({ name, inputSchema: { type: "object" } })),
+});
+const rule = (tool: unknown) => ({ tool, perSession: 1 });
+
+async function check(settings: object, ...flags: readonly string[]) {
+  await files.write("list.json", TOOLS);
+  const path = await files.write("plue.json", JSON.stringify(settings));
+  return await plue(["check", path, "--connect", ...flags]);
+}
+
+describe("the names of tools in a plue.json", () => {
+  it("are reported with line and column if no tool has them", async () => {
+    const settings = {
+      sources: {
+        docs: {
+          ...{ from: "list.json", include: ["read", "reed"], exclude: ["wirte"] },
+          ...{ risk: { raed: "low", "*": "low" }, views: [{ tool: "find", name: "found" }] },
+        },
+      },
+      rules: [rule("docs:raed"), rule(["docs:*", "dosc:read"]), rule({ tagsAny: ["x"] })],
+    };
+    const { code, stdout, stderr } = await check(settings);
+    assertEquals(stderr.replaceAll(/^warning: .*plue\.json:/gm, "").trim().split("\n"), [
+      '1:58: The source has no tool "reed"; did you mean "read"?',
+      '1:77: The source has no tool "wirte"; did you mean "write"?',
+      '1:128: The source has no tool "find"',
+      '1:94: The source has no tool "raed"; did you mean "read"?',
+      '1:171: The rule has no effect: no tool fits "docs:raed"; did you mean "docs:read"?',
+      '1:224: The rule has no effect: no tool fits "dosc:read"; did you mean "docs:read"?',
+      "1:254: The rule has no effect: no tool fits these criteria",
+    ]);
+    assertEquals(code, 0);
+    assertMatch(stdout, /is valid: 1 source.*docs +1 +ready/s);
+    assertEquals((await check(settings, "--strict")).code, 1);
+  });
+
+  it("are not reported if tools, views or run_code have them", async () => {
+    const settings = {
+      sources: {
+        docs: { from: "list.json", exclude: ["write"], views: [{ tool: "read", name: "look" }] },
+      },
+      rules: [rule(["docs:read", "docs:look"]), rule("*:l*")],
+    };
+    const { code, stderr } = await check(settings, "--strict");
+    assertEquals([code, stderr], [0, ""]);
+    const coded = { ...settings, code: true, rules: [rule("run_code")] };
+    assertEquals((await check(coded)).stderr, "");
+  });
+
+  it("are reported when plue serves the file, and after each change of the file", async () => {
+    await files.write("list.json", TOOLS);
+    const settings = (tool: string) => ({
+      sources: { docs: { from: "list.json" } },
+      rules: [rule(tool)],
+    });
+    await using served = await gateway("served.json", settings("docs:raed"));
+    await served.printed(/warning: \S+:1:\d+: The rule has no effect: no tool fits "docs:raed"/);
+    await files.write("served.json", JSON.stringify(settings("docs:wirte")));
+    await served.printed(/warning: \S+:1:\d+: The rule has no effect: no tool fits "docs:wirte"/);
+  });
+
+  it("of rules are reported only when all sources have answered", async () => {
+    const sources = { down: { command: "false" } };
+    const { code, stdout, stderr } = await check({ sources, rules: [rule("down:read")] });
+    assertEquals(code, 1);
+    assertMatch(stdout, /down +0 +Cannot/);
+    assertEquals(stderr.includes("has no effect"), false);
+  });
+
+  it("are looked for with --connect only, which needs a plue.json", async () => {
+    const path = await files.write("offline.json", '{"sources": {"docs": {"command": "false"}}}');
+    const { code, stdout } = await plue(["check", path]);
+    assertEquals(code, 0);
+    assertStringIncludes(stdout, "add --connect");
+    const wrong = await plue(["check", await files.write("list.json", TOOLS), "--connect"]);
+    assertEquals(wrong.code, 2);
+    assertStringIncludes(wrong.stderr, "--connect has no effect without a plue.json");
+  });
+});
