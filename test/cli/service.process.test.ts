@@ -138,6 +138,44 @@ describe("plue serve", () => {
     }
   });
 
+  it("asks callers for approval, unless they come from other machines or with a token", async () => {
+    const file = await files.write(
+      "pay.mjs",
+      `export const pay = {
+        name: "pay", description: "Pays an invoice.", risk: "low", requiresApproval: true,
+        execute: () => "paid",
+      };`,
+    );
+    const gateway = await files.write(
+      "pay.json",
+      JSON.stringify({ sources: { own: { from: file } } }),
+    );
+    const callers = { tokens: { ann: { token: "sesame-sesame-sesame" } } };
+    const closed = await files.write(
+      "closed.json",
+      JSON.stringify({ sources: { own: { from: file } }, callers }),
+    );
+    const rules = await files.write("none.json", "[]");
+    const PLUE_TOKEN = "sesame-sesame-sesame";
+    const cases = [
+      [[file], {}, "input_required"],
+      [[file], { PLUE_TOKEN }, "approval_required"],
+      [[file, "--rules", rules], { PLUE_TOKEN }, "input_required"],
+      [["-c", gateway], {}, "input_required"],
+      [["-c", gateway], { PLUE_TOKEN }, "approval_required"],
+      [["-c", closed], {}, "approval_required"],
+    ] as const;
+    for (const [words, env, wanted] of cases) {
+      await using served = await service(words, env);
+      const response = await fetch(`${served.url}/tools/pay/execute`, {
+        ...{ method: "POST", body: "{}" },
+        headers: { ...JSON_TYPE, authorization: `Bearer ${PLUE_TOKEN}` },
+      });
+      const { status, code = status } = await response.json();
+      assertEquals([...words, code], [...words, wanted]);
+    }
+  });
+
   it("listens at each loopback address", async () => {
     // Only Linux has the whole network 127.0.0.0/8.
     for (const HOST of ["localhost", process.platform === "linux" ? "127.0.0.2" : "127.0.0.1"]) {

@@ -305,6 +305,25 @@ describe("the npm package", () => {
     );
   });
 
+  test("names jose in a failure that is not retryable if sealedTickets() lacks it", () => {
+    const folder = createApp("tickets-without-jose", []);
+    writeFileSync(
+      join(folder, "tickets.mjs"),
+      `import { defineTool, ToolDispatcher, ToolRegistry } from "@plue/tools";
+       import { sealedTickets } from "@plue/tools/calls";
+       const pay = { name: "pay", description: "Pays.", requiresApproval: true, execute: () => 1 };
+       const tickets = sealedTickets({ keys: [new Uint8Array(32)] });
+       const registry = new ToolRegistry({ tools: [defineTool(pay)] });
+       const dispatcher = new ToolDispatcher(registry, { approve: "ask", tickets });
+       const { error } = await dispatcher.dispatch({ name: "pay" });
+       console.log(error.code, error.retryable, error.message);`,
+    );
+    assertEquals(
+      run("node", ["tickets.mjs"], folder),
+      'input_unavailable false Cannot call "pay": run "npm install jose" first\n',
+    );
+  });
+
   test("runs the programs of the pages about AWS Lambda and Vercel", () => {
     const folder = createApp("deployed", ["hono", "typebox", "@modelcontextprotocol/server"]);
     for (const page of ["aws-lambda", "vercel"]) {

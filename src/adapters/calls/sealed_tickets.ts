@@ -1,8 +1,8 @@
 /** Tickets that contain the encrypted call: JSON Web Encryption (`dir`, `A256GCM`) by `jose`. */
 
 import { createTickets, type TicketOptions } from "../../execute/durable/mod.ts";
-import type { CallTickets } from "../../execute/mod.ts";
-import { createSealer } from "../http/sealing.ts";
+import { type CallTickets, failure } from "../../execute/mod.ts";
+import { createSealer, MISSING_JOSE } from "../http/sealing.ts";
 
 /** Options for {@linkcode sealedTickets}. */
 export interface SealedTicketsOptions extends TicketOptions {
@@ -47,5 +47,14 @@ export interface SealedTicketsOptions extends TicketOptions {
  * @throws {TypeError | RangeError} If an option is invalid.
  */
 export function sealedTickets({ keys, ...options }: SealedTicketsOptions): CallTickets {
-  return createTickets(createSealer("seal tickets", keys), options);
+  const tickets = createTickets(createSealer("seal tickets", keys), options);
+  return {
+    ...tickets,
+    suspend: (call) =>
+      tickets.suspend(call).catch((error: Error) => {
+        // A retry would fail in the same way.
+        if (!error.message.endsWith(MISSING_JOSE)) throw error;
+        return failure("input_unavailable", call.tool.id, MISSING_JOSE);
+      }),
+  };
 }

@@ -3,6 +3,9 @@
 import { base64url } from "../../execute/durable/mod.ts";
 import { attemptOr, fail } from "../../tool/mod.ts";
 
+/** The end of the message of an error without the package `jose`. */
+export const MISSING_JOSE = 'run "npm install jose" first';
+
 const HEADER = { alg: "dir", enc: "A256GCM" };
 const OPENS = { keyManagementAlgorithms: [HEADER.alg], contentEncryptionAlgorithms: [HEADER.enc] };
 
@@ -96,13 +99,13 @@ async function makeTools(
 async function loadJose(action: string): Promise<Jose> {
   try {
     // Imports single modules, because a bundle would contain the whole package otherwise.
-    const [{ CompactEncrypt }, { compactDecrypt }, { decodeProtectedHeader }] = await Promise.all([
+    const [encrypt, decrypt, header] = await Promise.all([
       import("jose/jwe/compact/encrypt"),
       import("jose/jwe/compact/decrypt"),
       import("jose/decode/protected_header"),
     ]);
-    return { CompactEncrypt, compactDecrypt, decodeProtectedHeader };
+    return { ...encrypt, ...decrypt, ...header };
   } catch (cause) {
-    throw new Error(`Cannot ${action}: run "npm install jose" first`, { cause });
+    throw new Error(`Cannot ${action}: ${MISSING_JOSE}`, { cause });
   }
 }

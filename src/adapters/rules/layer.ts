@@ -204,6 +204,6 @@ function follow(made: readonly Objection[], call: calls.Call, next: calls.Next):
   const approve = approval?.for?.(call.tool, call.host) as calls.ApprovalFunction | undefined;
   const reasons = objections.map(({ reason }) => reason).join("; ");
   return approve === undefined
-    ? call.fail("approval_required", "a rule requires approval, and no approver is set up")
+    ? call.fail("approval_required", "a rule requires approval, and the option approve is not set")
     : approve(call, next, `Run the tool "${tools.toolBehind(call.tool).id}"? ${reasons}`);
 }

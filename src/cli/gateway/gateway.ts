@@ -338,7 +338,10 @@ export class Gateway implements AsyncDisposable {
     );
     const service = await createService(registry, {
       ...{ selection: allowed, settings, state, log, authorize, records, skills },
-      dispatch: dispatchOf(file, tenant, next, state),
+      dispatch: {
+        ...(authorize === undefined && { approve: "ask" }),
+        ...dispatchOf(file, tenant, next, state),
+      },
       ...{ bridge: flags.bridge ?? more.bridge, code: flags.code ?? more.code },
       explorer: more.explorer,
       more: {

@@ -65,7 +65,10 @@ export async function serve(
     { key: io.env["PLUE_JOURNAL_KEY"] },
     supervised?.isReload,
   );
-  const { dispatch, files } = await withRules(loaded, flags.rules, state, io);
+  const { dispatch: ruled, files } = await withRules(loaded, flags.rules, state, io);
+  // A program with the token, or a caller over NATS, must not approve its own calls by default.
+  const isLocal = !isRemote && nats === undefined;
+  const dispatch = isLocal ? { approve: "ask" as const, ...ruled } : ruled;
   const token = isRemote ? tokenCaller(settings, selection.scopes) : undefined;
   const { app, mcp, dispatcher, shown } = await createService(loaded.registry, {
     ...{ selection, dispatch, settings, state, log, records },

@@ -87,7 +87,7 @@ export function approval(
     message === undefined && approvedArguments.get(call) === call.arguments
       ? next(call)
       : approve === undefined
-      ? call.fail("approval_required", "it needs approval, and no approver is set up")
+      ? call.fail("approval_required", "it needs approval, and the option approve is not set")
       : approved(call, next, approve, timeoutMs, questions, message);
   return {
     name: "approval",

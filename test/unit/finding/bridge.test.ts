@@ -392,7 +392,7 @@ describe("a call through the bridge", () => {
   it("calls the approver of the tool", async () => {
     assertEquals(failureOf(await bridgeOf().call("call_tool", { name: "file:erase" })), [
       "approval_required",
-      'Cannot call "file:erase": it needs approval, and no approver is set up',
+      'Cannot call "file:erase": it needs approval, and the option approve is not set',
     ]);
     const asked: unknown[] = [];
     const { call } = bridgeOf(undefined, {}, {
