@@ -48,7 +48,7 @@ static struct plue_host_tool *asker PLUE_GUARDED;
 static atomic_bool has_asker;
 
 static uint64_t last_number PLUE_GUARDED;
-/* By their numbers. */
+/* The running invocations, by the last bits of their numbers. */
 enum { RUNNING_LISTS = 256 };
 static struct plue_invocation *running[RUNNING_LISTS] PLUE_GUARDED;
 

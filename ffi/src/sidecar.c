@@ -264,7 +264,6 @@ static void receive_rest(struct plue_sidecar *sidecar) {
     }
 }
 
-/* Returns true if a caller is reading. */
 static bool is_read_by_caller(struct plue_sidecar *sidecar) {
     return atomic_load(&sidecar->inbox.is_taken) != 0;
 }

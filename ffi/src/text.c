@@ -121,7 +121,7 @@ size_t plue_text_prefix(const char *text, size_t most) {
     if (length <= most) {
         return length;
     }
-    /* A character has at most three continuation bytes; other text may be cut anywhere. */
+    /* A character has at most three continuation bytes; invalid text may be cut anywhere. */
     size_t end = most;
     while (end > 0 && most - end < 3 && is_continuation(bytes[end])) {
         end--;

@@ -81,7 +81,7 @@ export class Registry implements ToolHost {
   /** The ids that were added, removed or replaced since `#sorted` was made. */
   readonly #changed: Set<string> = new Set();
   #revision = 0;
-  /** The toolset of this revision without a selection. The toolsets with selections follow. */
+  /** The cached toolset without a selection; `#toolsets` has the others of this revision. */
   #everything: Toolset | undefined;
   readonly #toolsets: Map<string, Toolset> = new Map();
   readonly #feed: ChangeFeed;
@@ -236,7 +236,7 @@ export class Registry implements ToolHost {
     if (selection === undefined) return this.#everything ??= this.#select({});
     const key = keyOf(selection);
     const known = this.#toolsets.get(key);
-    // Returns the same toolset as long as its filters and policies keep the same tools.
+    // The cached toolset is current while its filters and policies keep the same tools.
     if (known?.isCurrent()) return known;
     const toolset = this.#select(selection);
     if (this.#toolsets.size >= MAX_TOOLSETS) this.#toolsets.clear();

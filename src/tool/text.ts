@@ -110,7 +110,7 @@ export function nearIds(wanted: string, ids: Iterable<string>, limit = 3): reado
     .flatMap((id) => {
       const simple = simplify(id);
       const errors = [0, 1, 2].find((errors) =>
-        // More than one wrong letter in three is too many for a typing error.
+        // More than one wrong letter in three is not a typing error.
         errors * 3 <= plain.length && isWithinEdits(plain, simple, errors) ||
         // The same name in another namespace counts as one typing error.
         errors === 1 && simplify(nameOf(id)) === plainName

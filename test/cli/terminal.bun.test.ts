@@ -82,7 +82,7 @@ describe("a person at a terminal", () => {
     await using left = open(["call", "-f", TOOLS, "count"]);
     const { code: ended } = await answer(left, [/to: The last number/, "\x03"]);
     assertEquals(ended, 130);
-    // A program that reads the JSON is not asked.
+    // A program that reads the JSON gets no question.
     await using program = open(["call", "-f", TOOLS, "--json", "count"]);
     assertEquals(await program.ended, EXIT_CODES.invalid_arguments);
   });

@@ -11,7 +11,6 @@ import {
 } from "../../src/execute/durable/mod.ts";
 import { describeStoreUsers } from "./store_users_contract.ts";
 
-/** The time of a store. */
 export interface StoreTime {
   readonly isReal: boolean;
   timestamp(): number;

@@ -48,7 +48,7 @@ async function call(number: number, ticket: string): Promise<void> {
     if (result.ok) return;
     const { code, ran, retryable, message } = result.error;
     if (code === "ticket_refused" || ran !== "no") {
-      // Another process has, or had, the call, or the server was away for too long after a claim.
+      // Another process has or had the call, or the server was unreachable after a claim.
       if (tries > 0) await print(`unsettled ${number}`);
       return;
     }

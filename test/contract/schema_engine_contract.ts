@@ -87,7 +87,7 @@ const REFUSED_SCHEMAS: readonly {
   },
 ];
 
-/** When schemas are compiled: in a worker, code may be generated only while its module loads. */
+/** The time of compilation: in a worker, code may be generated only while its module loads. */
 export type CompileTime = "while the module loads" | "inside a test";
 
 /** Declares the tests of the contract of `SchemaEngine` for an engine. */

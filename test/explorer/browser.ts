@@ -9,7 +9,7 @@ import { delimiter, join } from "node:path";
 import process from "node:process";
 import { type Browser, chromium, type Page } from "playwright-core";
 
-/** The first one needs a third less of the processors' time. */
+/** The names of Chromium. The first program needs a third less processor time. */
 const PROGRAMS = ["chromium-headless-shell", "chromium", "chromium-browser"];
 /** The path of Chromium, if it is installed. */
 export const CHROMIUM: string | undefined = PROGRAMS

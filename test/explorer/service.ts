@@ -21,7 +21,7 @@ const PICTURE = btoa(
 
 /** State that tests can change while the service runs. */
 export interface Controls {
-  /** Lets the next step of `report:build` happen. */
+  /** Starts the next step of `report:build`. */
   release(): void;
   /** Resolves when `report:build` waits for its next step. */
   waits(): Promise<void>;

@@ -8,12 +8,12 @@ import { serveCommand } from "../../scripts/lib/runtimes.mjs";
 export const ROOT: string = join(import.meta.dirname, "../..");
 
 export interface RunningServer {
-  /** Where MCP is. */
+  /** The URL of the MCP endpoint. */
   readonly url: URL;
   stop(): Promise<void>;
 }
 
-/** Starts `app`, a file that exports `fetch`, and waits until it serves. Port 0 is any free one. */
+/** Starts `app`, a file that exports `fetch`, and waits until it serves. Port 0: a free port. */
 export async function startServer(
   runtime: string,
   app: string,

@@ -29,7 +29,7 @@ const GUESTS = [
   { runtime: "node", wake: "fd" },
 ] as const;
 
-/** Where Node finds koffi from a bundle. */
+/** The path from which a bundle on Node imports koffi. */
 const env = { NODE_PATH: join(ROOT, "test", "native", "node_modules") };
 
 function scriptOn(runtime: string, name: string): readonly string[] {

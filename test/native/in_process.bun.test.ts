@@ -19,7 +19,7 @@ const suite = unbuilt === undefined ? await loadSuite(SUITE_LIBRARY) : undefined
 const dispatcher = new ToolDispatcher(registry);
 let attachment: NativeAttachment | undefined;
 
-/** The status of the parts of the host suite, once they have ended. */
+/** The exit status of the parts of the host suite. */
 async function ended(): Promise<number | undefined> {
   while (suite?.status() === -1) await new Promise((resolve) => setTimeout(resolve, 1));
   return suite?.status();

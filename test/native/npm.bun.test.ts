@@ -122,7 +122,7 @@ function serveTarballs(hasNative: boolean): Bun.Server<undefined> {
   });
 }
 
-/** What a host in C needs: the library of its tools, the command and libplue. */
+/** The packages of a host in C: the library of its tools, the command and libplue. */
 const ALL = "@plue/tools @plue/cli @plue/native";
 
 let registry: Bun.Server<undefined> | undefined;

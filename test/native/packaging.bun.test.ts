@@ -1,4 +1,4 @@
-// libplue as users get it: built, installed for pkg-config and CMake, and linked by the hosts of
+// libplue for its users: built, installed for pkg-config and CMake, and linked by the hosts of
 // ffi/README.md.
 
 import { beforeAll, describe, it } from "bun:test";

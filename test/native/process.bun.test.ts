@@ -1,4 +1,4 @@
-// How libplue finds the sidecar's program, starts its process and ends it, in unusual hosts.
+// The search for the sidecar's program, and its start and end, in unusual hosts.
 
 import { beforeAll, describe } from "bun:test";
 import { assertEquals } from "@std/assert";

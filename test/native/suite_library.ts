@@ -13,7 +13,7 @@ export interface SuiteLibrary {
   callHere(): string;
 }
 
-/** koffi, where it is installed: only these tests need it. */
+/** The path of koffi, which only these tests need. */
 export function findKoffi(): Koffi | undefined {
   try {
     return createRequire(import.meta.url)("koffi");

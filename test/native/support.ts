@@ -25,7 +25,7 @@ import { maybe } from "../support/skip.ts";
 
 /** The folder of the repository. */
 export const ROOT: string = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
-/** Where `make` puts everything. */
+/** The output folder of `make`. */
 export const BUILD: string = join(ROOT, "ffi", "build");
 /** The folder of the host suite and the other test programs. */
 export const PROGRAMS: string = join(BUILD, "test");
@@ -237,7 +237,7 @@ export function installKoffi(): string | undefined {
   return status === 0 ? undefined : "koffi cannot be installed in test/native";
 }
 
-/** How a program ended. */
+/** The end of a program. */
 export interface Outcome {
   /** The exit code; `undefined` if a signal ended the program. */
   readonly code: number | undefined;
@@ -245,10 +245,9 @@ export interface Outcome {
   readonly stderr: string;
 }
 
-/** The options of `run`. */
 export interface RunOptions {
   readonly env?: { readonly [name: string]: string };
-  /** For a program that hangs: far more than a busy machine needs. */
+  /** The time limit of a program: far more than a busy machine needs. */
   readonly limitMs?: number;
   readonly cwd?: string;
 }
@@ -290,7 +289,7 @@ export function run(
       stderr += `\nstopped: it ran longer than ${limitMs} ms`;
       for (const id of family(child.pid)) kill(id);
       kill(-child.pid);
-      // A process that has left both would keep them open.
+      // A process outside the family and the group would keep the pipes open.
       child.stdout.destroy();
       child.stderr.destroy();
     }, limitMs);

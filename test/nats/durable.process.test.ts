@@ -725,7 +725,7 @@ describe("Durable calls over NATS", () => {
     });
     assertEquals((await dispatcher.dispatch({ name: "build" })).ok, true);
     const { subject, data } = await seen.came;
-    // Sent again, and changed.
+    // Repeats the message, unchanged and then changed.
     await spy.request(subject, data);
     data[40] = (data[40] ?? 0) ^ 1;
     await spy.request(subject, data);
@@ -810,7 +810,7 @@ describe("Durable calls over NATS", () => {
     const { result } = seal.unwrap(await told.came, "told") as {
       readonly result: { readonly error: { readonly message: string; readonly ran: string } };
     };
-    // The server's clock went on while the message was on its way.
+    // The server's clock advanced while the message was in transit.
     assertMatch(result.error.message, /(5\d\.\d|60) s ahead of the NATS server's; nothing has run/);
     assertEquals(result.error.ran, "no");
     assertEquals(runs, 1);

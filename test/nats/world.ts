@@ -111,7 +111,7 @@ export class World implements AsyncDisposable {
     this.#ends.push(() => served.close());
     const kill = async (): Promise<void> => {
       await connection.close();
-      // Until the server notices the closed connection, it accepts messages that nobody receives.
+      // Until the server detects the closed connection, it accepts messages without a receiver.
       const other = await this.#server.connect();
       for (let isThere = true; isThere;) {
         isThere = await other.request(`plue.v1.ctl.${served.worker}.x`, "", { timeout: 50 })

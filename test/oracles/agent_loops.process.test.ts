@@ -236,7 +236,7 @@ describe("a loop over OpenAI Responses", () => {
   });
 
   it("does the same while it streams", async () => {
-    // Some servers leave the items out of the last event.
+    // Some servers omit the items in the last event.
     for (const last of [response(reasoning, call), response()]) {
       script(streamOf(last, reasoning, call), streamOf(response(text), text));
       const { run, types } = await drain(streamTools(client(), request, options));

@@ -33,7 +33,7 @@ const inCamelCase = (messages: Message[]): never[] =>
 const sent = (tools: unknown): { tools?: never[] } =>
   tools === undefined ? {} : { tools: tools as never[] };
 
-/** The clients of a server that plays all providers. They do not repeat failed requests. */
+/** The clients of a server that simulates all providers. They do not repeat failed requests. */
 export function clientsOf(
   provider: { readonly url: string },
   vertexai = false,

@@ -21,7 +21,7 @@ const OPTIONS = {
   strict: false,
   allErrors: false,
   validateFormats: false,
-  // plue's check validates the schema, because Ajv's does not know `$anchor: 1` in draft-06.
+  // plue's check validates the schema, because Ajv does not support `$anchor: 1` in draft-06.
   validateSchema: false,
 } as const;
 

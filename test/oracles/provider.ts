@@ -1,4 +1,4 @@
-/** A server that plays a provider for the tests of one file. */
+/** A server that simulates a provider for the tests of one file. */
 
 import { afterAll, beforeAll } from "bun:test";
 import { createServer } from "node:http";

@@ -1,4 +1,4 @@
-// The packed package, as programs on other runtimes and TypeScript see it.
+// The packed package, in programs on other runtimes and in TypeScript.
 
 import { assert, assertEquals, assertGreater, assertLessOrEqual, assertMatch } from "@std/assert";
 import { describe } from "bun:test";

@@ -54,7 +54,7 @@ const main :Workerd.Worker = (
     url,
     async stop() {
       const gone = new Promise<void>((resolve) => child.once("exit", () => resolve()));
-      // Asked politely, workerd waits for its clients, and a stream may never end.
+      // On SIGTERM, workerd waits for its clients, and a stream may never end.
       child.kill("SIGKILL");
       await gone;
       rmSync(folder, { recursive: true });

@@ -5,7 +5,6 @@ import { fileURLToPath } from "node:url";
 import process from "node:process";
 import { FLAGS } from "../../scripts/lib/runtimes.mjs";
 
-/** The project's folder. */
 export const projectFolder: string = fileURLToPath(new URL("../..", import.meta.url));
 
 /** The arguments of this runtime before a file of the repository: Deno then downloads nothing. */

@@ -1,6 +1,6 @@
-// The only globals that the core may use: WinterTC's minimum common API, which every runtime has.
-// tsconfig.core.json compiles the core against this list, so that a use of `process`, `Bun`, `Deno`
-// or `document` does not compile.
+// The only globals that the core may use: WinterTC's minimum common API, which every runtime
+// supports. tsconfig.core.json compiles the core against this list, so that a use of `process`,
+// `Bun`, `Deno` or `document` does not compile.
 
 interface AbortSignalEventListener {
   (event: unknown): void;

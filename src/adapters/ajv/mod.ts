@@ -6,9 +6,9 @@
  * the formats of the default engine, so that both accept the same dates; a plugin such as
  * `ajv-formats` may replace them.
  *
- * The two engines differ in two keywords of 2020-12, which few tools use: in the items that
- * `contains` evaluates, and in `unevaluatedProperties`, where Ajv ignores properties whose name
- * every object inherits (`constructor`).
+ * The two engines differ in two keywords of 2020-12, which few tools use: the items that `contains`
+ * evaluates, and `unevaluatedProperties`, for which Ajv ignores properties with a name that every
+ * object inherits (`constructor`).
  *
  * @module
  */
@@ -155,7 +155,7 @@ function replaceKeywords(ajv: Ajv2020): void {
     schemaType: "array",
     compile: (choices: unknown[]) => isOneOf(choices),
   });
-  // Ajv compares every item with every other: a list of 200,000 objects would take minutes.
+  // Ajv compares all pairs of items: a list of 200,000 objects would take minutes.
   ajv.addKeyword({
     keyword: "uniqueItems",
     type: "array",

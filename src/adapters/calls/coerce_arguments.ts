@@ -68,7 +68,7 @@ const references = new WeakMap<Tool, ReferenceIndex>();
  */
 export function coerceArguments(): RepairHook {
   return ({ tool, arguments: given }, [issue]) => {
-    // Text that is not JSON is left to other repairs.
+    // Other repairs handle text that is not JSON.
     if (issue?.keyword === "json") return undefined;
     const repairs: ArgumentRepair[] = [];
     const walk = new Coercion(tool, repairs);

@@ -22,7 +22,7 @@ export interface CodeSettings {
   readonly limits: Required<CodeLimits>;
 }
 
-/** A call of a program that waits for a person, and the answers once there are some. */
+/** A call of a program that waits for a person, and the answers so far. */
 interface WaitingCall extends Pick<SuspendedCall, "ticket" | "questions"> {
   readonly index: number;
   readonly id: string;
@@ -37,7 +37,7 @@ interface Suspension {
   /** The time for which the program had run, in milliseconds. */
   readonly ranMs: number;
   readonly waiting: readonly WaitingCall[];
-  /** The results since the suspension before. */
+  /** The results since the previous suspension. */
   readonly replies: readonly (readonly [index: number, print: string, text: string])[];
 }
 
@@ -73,10 +73,10 @@ export class CodeRun {
   readonly #context: DispatchContext;
   #waiting: Map<number, WaitingCall> = new Map();
   #failures: ({ readonly tool: string } & Failure)[] = [];
-  /** The results since the last suspension, as far as the steps of a call can store them. */
+  /** The results since the last suspension, up to the limit of a call's steps. */
   #replies: (readonly [call: ProgramCall | Printed, text: string])[] = [];
   #room = 65_536;
-  /** The results that a program receives again, in this order. */
+  /** The results to replay to a resumed program, in this order. */
   #stored: Suspension["replies"] = [];
   #repeated = 0;
   #wakeRepeated: (() => void)[] = [];
@@ -113,7 +113,7 @@ export class CodeRun {
       try {
         end = await executor.run({ source, limits, time, signal, call: this.#run.bind(this) });
       } finally {
-        // Calls of a program that exceeded a limit or failed may still run. They end before it does.
+        // Calls of a stopped or failed program may still run, and end before `run_code` ends.
         this.#hasEnded = end?.kind !== "suspended";
         if (this.#hasEnded) await Promise.allSettled(this.#begun);
       }
@@ -148,7 +148,7 @@ export class CodeRun {
     if (before === undefined ? this.#repeated < expected : before !== printOf(call)) {
       throw new CallFailure("ticket_refused", "the program did not repeat its calls; call again");
     }
-    // In another order, concurrent parts of the program would make their calls in another order.
+    // The order of results determines the order of calls in concurrent parts of the program.
     while (this.#repeated < expected) {
       await new Promise<void>((resolve) => this.#wakeRepeated.push(resolve));
     }
@@ -157,7 +157,7 @@ export class CodeRun {
       this.#begun.push(reply);
       return await reply;
     }
-    // A stored result, too, is only for a caller that sees the tool.
+    // A stored result, too, is only for a caller whose toolset has the tool.
     const reply: Reply = JSON.parse(text);
     if (reply.ok && !this.#tools.resolve(id)) {
       throw new CallFailure("ticket_refused", `there is no tool ${JSON.stringify(id)} anymore`);
@@ -175,7 +175,7 @@ export class CodeRun {
     try {
       return this.#hasEnded ? undefined : await this.#dispatchNow(call);
     } finally {
-      // The next call takes the place of this one.
+      // The next queued call begins.
       const next = this.#queue.shift();
       if (next === undefined) this.#running--;
       else next();
@@ -207,7 +207,7 @@ export class CodeRun {
     const reply = replyOf(result);
     const text = JSON.stringify(reply);
     this.#end(index, id, reply, { startMs, durationMs: clock.now() - this.#begunAt - startMs });
-    // With the first result that exceeds the limit, a suspension fails.
+    // A suspension fails after the first result above the limit.
     if (this.#room >= 0) {
       // Short arguments are hashed if the program suspends: this takes a fifth of the time of a call.
       this.#replies.push([json.length > 1_000 ? { index, print: printOf(call) } : call, text]);
@@ -216,7 +216,7 @@ export class CodeRun {
     return text;
   }
 
-  /** Returns the context of `run_code`, without what concerns `run_code` alone. */
+  /** Returns the context of `run_code`, without the fields for `run_code` alone. */
   #contextOf({ options, deadline }: Call): DispatchContext {
     const { principal, sessionId, messageId, services, context, trace, onQuestion } = options;
     let asking = 0;

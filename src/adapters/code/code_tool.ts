@@ -82,7 +82,7 @@ export function codeTool(
   return new ToolBridge(toolset.bridge?.behind ?? toolset, own, { native: false });
 }
 
-/** The tools by their options: they do not refer to a toolset. */
+/** Cached by the options, because the tools refer to no toolset. */
 const made = new WeakMap<CodeToolOptions, Toolset>();
 
 function ownTools(options: CodeToolOptions): Toolset {

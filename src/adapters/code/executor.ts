@@ -95,7 +95,7 @@ export type ProgramEnd =
   }
   /** The program exceeded a limit. `why`: a sentence that names the program and the limit. */
   | { readonly kind: "stopped"; readonly why: string }
-  /** All calls that have not ended wait for a person. To continue, it has to run again. */
+  /** All unfinished calls wait for a person. To continue, the program must run again. */
   | { readonly kind: "suspended" };
 
 /**

@@ -1,7 +1,7 @@
 /**
- * Counts the steps of a WebAssembly module. QuickJS calls its interrupt handler between instructions
- * of a program only. A single built-in operation, such as a search in a large text, has to call it,
- * too: otherwise it could occupy the thread for hours.
+ * Counts the steps of a WebAssembly module. QuickJS calls its interrupt handler only between
+ * instructions of a program. Without the counter, a single built-in operation, such as a search in
+ * a large text, could occupy the thread for hours.
  */
 
 import { fail } from "../../tool/mod.ts";

@@ -1,7 +1,7 @@
 /**
- * The part of plue inside of QuickJS: the globals `tools`, `console` and `ToolError`. A program can
- * change what it uses, so the host trusts nothing that comes out. Date stands still, and there is no
- * randomness: a program that resumes has to repeat exactly, and cannot measure the time of others.
+ * The part of plue inside of QuickJS: the globals `tools`, `console` and `ToolError`. The host does
+ * not trust its output, because a program can change its globals. `Date` is constant and there is
+ * no randomness: a resumed program repeats exactly, and cannot measure the time of others.
  */
 
 /**

@@ -4,7 +4,7 @@ import { listOf } from "../../schema/mod.ts";
 import { abortable, systemClock } from "../../tool/mod.ts";
 import type { Program, ProgramCall, ProgramEnd } from "./executor.ts";
 
-/** The place of one program, with the prelude. The program is not trusted: any text is possible. */
+/** One program with the prelude. The program is not trusted: any text is possible. */
 export interface Sandbox {
   /**
    * Calls `run` or `settle` of the prelude, lets the program run until it waits, and returns the
@@ -22,12 +22,12 @@ const MAX_BUSY_MS = 20;
 /** The time in turns since other work was done. */
 let busyMs = 0;
 
-/** Waits on a timer of its own: on workerd, a request cannot wait on the timer of another request. */
+/** A separate timer: on workerd, a request cannot wait on another request's timer. */
 function rest(): Promise<void> {
   const before = busyMs;
   return new Promise((resolve) =>
     void systemClock.setTimeout(() => {
-      // Otherwise another program ran after its timer, and this timer follows without other work.
+      // Otherwise, another program has run since, and the thread has done no other work.
       if (busyMs === before) busyMs = 0;
       resolve();
     }, 0)
@@ -70,7 +70,7 @@ export class ProgramRun {
         if (this.#error !== undefined) throw this.#error;
         const reply = this.#replies.shift();
         if (reply !== undefined) await this.#turn("settle", reply);
-        // Calls that the program has not awaited end before it does.
+        // Waits for calls that the program has not awaited.
         else if (this.#running > 0) await new Promise<void>((resolve) => this.#wake = resolve);
         else if (this.#end !== undefined) return this.#end;
         else if (this.#waiting > 0) return { kind: "suspended" };

@@ -63,7 +63,7 @@ async function open(
   let isInterrupted = false;
   const vm = await QuickJS.create({
     wasm,
-    // A time that stands still, no randomness, and no output.
+    // Constant time, no randomness, and no output.
     wasi: (memory) => ({
       clock_time_get(_clock: number, _precision: bigint, address: number): number {
         interrupts += CLOCK_INTERRUPTS;

@@ -13,8 +13,8 @@ const [BEFORE, AFTER] = ["async()=>{", "\n}"];
  * Removes the types of a program. All other code keeps its line, so errors of the program point to
  * the lines of its source.
  *
- * Node 24 and Deno have a function for it, which is the default; it rejects what is not only a
- * type, such as `enum`. Bun and workerd have none that keeps lines, so they need `strip`.
+ * Node 24 and Deno have a function for it, which is the default; it rejects syntax that is not only
+ * types, such as `enum`. Bun and workerd have none that keeps lines, so they need `strip`.
  *
  * Only for programs that you trust: these functions have no limits, and a short program with nested
  * brackets can occupy or end the process.

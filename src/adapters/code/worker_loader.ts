@@ -1,4 +1,4 @@
-/** The executor for programs in Workers of their own, which Cloudflare's Worker Loader creates. */
+/** The executor for programs in separate Workers, which Cloudflare's Worker Loader creates. */
 
 import { describeThrown, fail, isFunction, noop } from "../../tool/mod.ts";
 import type { Executor, Program } from "./executor.ts";
@@ -102,7 +102,7 @@ export function workerLoader(loader: WorkerLoaderBinding): Executor {
 
 function workerOf(loader: WorkerLoaderBinding, program: Program): Sandbox {
   const { limits: { cpuMs }, source, time } = program;
-  /** Rejects when the Worker ends, which a program can cause at any time. */
+  /** Rejects when the Worker ends. A program can end it at any time. */
   let ended: Promise<string>;
   let endTurn: ((output: string) => void) | undefined;
   let reply = (_json: string): void => {};

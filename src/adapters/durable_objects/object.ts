@@ -171,7 +171,7 @@ class ObjectEntries {
   async answer([operation, ...request]: Wire): Promise<Wire> {
     const now = Date.now();
     const answer = this.#answer(`${operation}`, request, now);
-    // There is no `await` before this line, so the platform stores value and alarm together.
+    // Without an `await` before this line, the platform stores value and alarm atomically.
     if (operation === "put") await this.#setAlarm(now);
     return [now, ...answer];
   }

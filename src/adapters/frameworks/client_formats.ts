@@ -45,7 +45,7 @@ type AnswerOf<Function> = Function extends (...args: never[]) => infer Answer
   ? [Answer] extends [void] ? FirstAnswerOf<Function> : Awaited<Answer>
   : never;
 
-/** The answer of Bedrock's functions, whose other two overloads take a callback. */
+/** The return type of Bedrock's functions, whose other two overloads take a callback. */
 type FirstAnswerOf<Function> = Function extends
   { (...args: never[]): Promise<infer Answer>; (...args: never[]): void; (...args: never[]): void }
   ? Answer

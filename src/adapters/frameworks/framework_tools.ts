@@ -37,7 +37,7 @@ export interface FrameworkOptions<Context = unknown> {
   /** Fields that the host adds to each call. */
   readonly context?: Context;
   readonly options?: ExportOptions;
-  /** Lets the framework ask a person about calls that need approval. */
+  /** Stores the approvals that the framework requests from a person. */
   readonly approvals?: FrameworkApprovals;
 }
 

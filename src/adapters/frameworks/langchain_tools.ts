@@ -44,8 +44,8 @@ function decisionOf(
   id: string,
 ): "accept" | "decline" {
   for (;;) {
-    // LangGraph returns the answers of a run in the order of its interrupts, whatever their calls
-    // are now. It throws at the first interrupt without an answer.
+    // LangGraph returns the answers of a run in the order of its interrupts, even if their calls
+    // have changed. It throws at the first interrupt without an answer.
     const answer = interrupt({
       actionRequests: [{ id, name, args, description }],
       reviewConfigs: [{ actionName: name, allowedDecisions: ["approve", "reject"] }],

@@ -1,4 +1,4 @@
-/** The chain of a journal: each line has the hash of the line before, and its own. */
+/** The hash chain of a journal: each line has the hash of the previous line, and its own hash. */
 
 import { createHmac, hash as digest } from "node:crypto";
 import { fail } from "../../tool/mod.ts";
@@ -37,7 +37,7 @@ export function nextLine(
   hash: Hash,
 ): { readonly line: string; readonly head: JournalHead } {
   const sequence = last + 1;
-  // A kind comes first, so that it is found without parsing.
+  // The kind is the first field, so that it is found without parsing.
   const record = { ...(kind !== undefined && { kind }), sequence, ...fields };
   const text = `${BEFORE}${previous}",${JSON.stringify(record).slice(1, -1)}`;
   const own = hash(text);
@@ -52,7 +52,7 @@ export function headOf(line: string, hash: Hash): JournalHead | undefined {
 
 /** The outcome of {@linkcode verifyJournal}. */
 export interface JournalVerdict {
-  /** True if each record is unchanged and follows the one before, and `head` was found. */
+  /** True if each record is unchanged and follows the previous one, and `head` was found. */
   readonly ok: boolean;
   /** The number of records whose hash is correct. */
   readonly records: number;
@@ -60,7 +60,7 @@ export interface JournalVerdict {
   readonly first: number;
   /** The last record whose hash is correct. */
   readonly head: JournalHead;
-  /** The first record whose hash is wrong. */
+  /** The first record with an invalid hash. */
   readonly problem?: { readonly sequence: number; readonly why: string };
   /**
    * The records after which a writer was interrupted. Records that it had not written are lost. The

@@ -1,4 +1,4 @@
-/** The layer that writes one record for each call. It only observes; the records are written later. */
+/** The layer that writes one record for each call, after the call. */
 
 import { type Call, type CallNote, type Layer, notesOf } from "../../execute/mod.ts";
 import type { ExplainedStep } from "../../select/mod.ts";
@@ -38,12 +38,12 @@ import { type JournalSink, linesOf, readJournal, type ReadJournalOptions } from 
 export interface JournalOptions {
   /** Keeps the records. */
   readonly sink: JournalSink;
-  /** How much of the arguments is recorded. @default {"digest"} */
+  /** The recorded part of the arguments. @default {"digest"} */
   readonly arguments?: JournalDetail | undefined;
   /**
-   * What happens while the sink fails or the buffer is full. `drop-and-count`: calls run, and a later
-   * record has the number of calls without one. `refuse-calls`: calls fail with `unavailable`. The
-   * reason is passed to the dispatcher's `onError`.
+   * The handling of calls while the sink fails or the buffer is full. `drop-and-count`: calls run,
+   * and a later record has the number of calls without one. `refuse-calls`: calls fail with
+   * `unavailable`. The reason is passed to the dispatcher's `onError`.
    */
   readonly onFailure: "drop-and-count" | "refuse-calls";
   /** Further names of secret arguments, such as `pin`. Case and separators are ignored. */
@@ -59,7 +59,7 @@ export interface JournalOptions {
 
 /** The state of a journal. */
 export interface JournalStats {
-  /** The last stored record. Keep it elsewhere: a removed end of the journal is found with it. */
+  /** The last stored record. Store it elsewhere, to detect a truncated journal. */
   readonly head: JournalHead;
   /** The number of calls whose records wait to be written. */
   readonly waiting: number;
@@ -75,11 +75,11 @@ export interface Journal extends Layer, AsyncDisposable {
   /** The records that the sink stores, newest first, as `readJournal` yields them. */
   records(options?: ReadJournalOptions): AsyncGenerator<JournalRecord>;
   /**
-   * Writes the records that wait. Rejects if the sink cannot be opened or written: call it at the
-   * start to find that out before the first call.
+   * Writes the waiting records. Rejects if the sink cannot be opened or written: call it at the
+   * start to detect that before the first call.
    */
   flush(): Promise<void>;
-  /** Writes the records that wait and the end, and closes the sink. */
+  /** Writes the waiting records and the end, and closes the sink. */
   close(): Promise<void>;
 }
 
@@ -148,7 +148,7 @@ export function journal(options: JournalOptions): Journal {
   return new CallJournal({ ...DEFAULTS, ...read, sink, onFailure }, hashWith(key));
 }
 
-/** The arguments of a running tool, and how often it was started. */
+/** The arguments of a running tool, and the number of its starts. */
 interface RunningCall {
   readonly reader: JsonReader;
   readonly args: unknown;
@@ -165,12 +165,12 @@ class CallJournal implements Journal {
   readonly #waiting: EndedCall[] = [];
   #weight = 0;
   #dropped = 0;
-  /** The number of dropped calls that no record reports yet. */
+  /** The number of dropped calls that no record has reported. */
   #uncounted = 0;
   #disarm: (() => void) | undefined;
   #writing: Promise<void> | undefined;
   #isClosed = false;
-  /** True if the record of the end is made: running calls are counted then. */
+  /** True once the final record is made, which counts the running calls. */
   #hasEnd = false;
   #failure: Error | undefined;
   /** The last call: its dispatcher receives the errors of the sink. */
@@ -227,7 +227,7 @@ class CallJournal implements Journal {
     this.#add(options, callId, name, undefined, run, result, hidden && [noteOf(hidden)]);
   };
 
-  /** Copies arguments that are an object of JSON: no other value has names that show secrets. */
+  /** Copies arguments that are a JSON object: only names of members identify secrets. */
   #read(args: unknown, attempts: number): RunningCall {
     const reader = new JsonReader({});
     return { reader, args: isObject(args) ? this.#copy(reader, args) : undefined, attempts };

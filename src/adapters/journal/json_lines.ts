@@ -29,10 +29,10 @@ const PAGE_BYTES = 1_048_576;
 const DAY_MS = 86_400_000;
 
 /**
- * Keeps a journal in a file, to which lines are only appended. When it is full, and each day, the
- * next file begins: `calls.jsonl.1`, `calls.jsonl.2`. Other users cannot read new files. One process
- * writes a journal: it holds a lock on `calls.jsonl.lock`, which the system releases when the
- * process ends.
+ * Stores a journal in a file, to which lines are only appended. When it is full, and each day, the
+ * next file begins: `calls.jsonl.1`, `calls.jsonl.2`. Other users cannot read new files. One
+ * process writes a journal: it holds a lock on `calls.jsonl.lock`, which the system releases when
+ * the process ends.
  *
  * @example Usage
  * ```ts ignore
@@ -56,7 +56,7 @@ class JournalFiles implements JournalSink {
   #file: FileHandle | undefined;
   /** The size of the complete lines in the file. */
   #size = 0;
-  /** True if an incomplete line may follow them: of a full disk, or of a killed process. */
+  /** True if an incomplete line may follow them, after a full disk or a killed process. */
   #mayBeTorn = false;
 
   constructor(path: string, options: typeof DEFAULTS) {
@@ -125,7 +125,7 @@ class JournalFiles implements JournalSink {
 const node: typeof process.getBuiltinModule = (name: string) =>
   globalThis.process.getBuiltinModule(name);
 
-/** Locks a file of SQLite, as Node cannot lock a file. Returns the function that unlocks it. */
+/** Locks a SQLite file, because Node cannot lock files. Returns the function that unlocks it. */
 async function lock(path: string): Promise<() => void> {
   const { DatabaseSync } = node("node:sqlite") ??
     fail(ACTION, "this runtime has no node:sqlite; Node has it from version 22.13 on");
@@ -163,7 +163,7 @@ async function* pagesOf(path: string): AsyncGenerator<Buffer> {
   let { size: end } = await stat(path);
   for (let length = PAGE_BYTES; end > 0;) {
     const start = Math.max(0, end - length);
-    // Opened for one page only, because a generator that is not read to its end has no end.
+    // Opened for one page only, because a generator may never be read to its end.
     const file = await open(path, "r");
     const { buffer, bytesRead } = await file.read(Buffer.alloc(end - start), 0, end - start, start)
       .finally(() => file.close());

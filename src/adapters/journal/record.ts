@@ -1,4 +1,4 @@
-/** The records of a journal: what is kept of a call. */
+/** The records of a journal: the recorded fields of a call. */
 
 import { definitionText } from "../../execute/durable/mod.ts";
 import type { CallDecision, CallNote } from "../../execute/mod.ts";
@@ -16,8 +16,8 @@ import { Redactor, scrub } from "./redact.ts";
 export type Hash = (text: string | Uint8Array) => string;
 
 /**
- * How much of the arguments a record has. `digest`: only a digest. `redacted`: also the values,
- * without secrets, and the messages of failures. `full`: also the secrets.
+ * The part of the arguments that a record has. `digest`: only a digest. `redacted`: also the
+ * values, without secrets, and the messages of failures. `full`: also the secrets.
  */
 export type JournalDetail = "none" | "digest" | "redacted" | "full";
 
@@ -29,9 +29,9 @@ export interface JournalDigest {
 
 /** The record of one call, written when the call has ended. JSON. */
 export interface JournalRecord {
-  /** The hash of the record before, in base64url. */
+  /** The hash of the previous record, in base64url. */
   readonly previous: string;
-  /** Only in records that are not of calls. */
+  /** Only in records that do not describe calls. */
   readonly kind?: "begin" | "end" | "dropped";
   /** Counts the records from 1. */
   readonly sequence: number;
@@ -49,7 +49,7 @@ export interface JournalRecord {
   readonly arguments?: unknown;
   readonly argumentsDigest?: JournalDigest;
   readonly outcome?: "ok" | FailureCode;
-  /** Whether the tool of a failed call ran. */
+  /** States whether the tool of a failed call ran. */
   readonly ran?: ToolRun;
   readonly message?: string;
   readonly questions?: readonly { readonly key: string; readonly message?: string }[];
@@ -58,7 +58,7 @@ export interface JournalRecord {
   /** True for the result of an earlier call. */
   readonly replayed?: true;
   readonly durationMs?: number;
-  /** How often the tool was started: 0 if the call ended before, more than 1 after retries. */
+  /** The number of starts of the tool: 0 if the call ended before, more than 1 after retries. */
   readonly attempts?: number;
   readonly trace?: string;
   /** In a record `dropped`: the number of calls without a record. */
@@ -67,7 +67,7 @@ export interface JournalRecord {
   readonly hash: string;
 }
 
-/** The data that is copied from a call at its end. The record is made from it later. */
+/** The copied data of an ended call, from which the record is made later. */
 export interface EndedCall {
   /** The fields that need no work. They are the record if the values cannot be read. */
   readonly outline: object;
@@ -118,7 +118,7 @@ export function recordMaker(
       return isShown && !tool?.callsTools ? scrub(text, found) : undefined;
     };
     const decisions = notes.filter((note) => "verdict" in note)
-      // The reason of a criterion contains nothing of the call.
+      // The reason of a criterion contains no data of the call.
       .map((one) => one.by === "criterion" ? one : { ...one, reason: shown(one.reason) });
     return {
       ...outline,

@@ -11,7 +11,7 @@ const NAMES =
 
 /** A shorter text is part of many words: a message that contains it is removed as a whole. */
 const MIN_SECRET = 4;
-/** With more secrets, a text is removed as a whole, because looking for each of them takes long. */
+/** With more secrets, a text is removed as a whole, because searching for each takes long. */
 const MAX_SECRETS = 200;
 
 /** Removes the secrets of the values of one tool. Without a tool, every value is secret. */
@@ -49,7 +49,7 @@ export class Redactor {
 
   /** Returns a copy of a JSON value without its secrets, and adds their texts to `found`. */
   redact(value: unknown, found: Set<string>, isSecret: boolean = this.#isAllSecret): unknown {
-    // As a whole, because the names in a secret object and its size may be secret too.
+    // As a whole: the size of a secret object and its names may be secret, too.
     if (isSecret && value !== undefined) return addTexts(value, found);
     if (Array.isArray(value)) return value.map((item) => this.redact(item, found));
     if (!isObject(value)) return value;
@@ -123,7 +123,7 @@ function isSecretIn(
   });
 }
 
-/** A reference may mean a schema of each embedded document. One without a target counts as secret. */
+/** A reference may have a target in each embedded document; without a target, it is secret. */
 function targetsOf(index: ReferenceIndex, ref: string): unknown[] {
   const targets = [...index.uris()].flatMap((uri) => index.resolve(ref, uri)?.schema ?? []);
   return targets.length > 0 ? targets : [{ writeOnly: true }];

@@ -25,7 +25,7 @@ import { Redactor, scrub } from "./redact.ts";
 export interface ReplayOptions {
   /** `strict`: calls come in the order of the recordings; `unordered`: in any. @default {"strict"} */
   readonly match?: "strict" | "unordered" | undefined;
-  /** A call without a recording fails with `unavailable`, or its tool runs. @default {"fail"} */
+  /** A call without a recording fails (`unavailable`), or its tool runs. @default {"fail"} */
   readonly onMiss?: "fail" | "call" | undefined;
 }
 

@@ -14,7 +14,7 @@ export interface JournalSink {
   close?(): Promise<void>;
   /**
    * Yields the stored lines as bytes, with `\n` at the end of each line. Pages are in the given
-   * order, each has complete lines, oldest first, and it is used before the next one. A sink that
+   * order. Each has complete lines, oldest first, and is used before the next page. A sink that
    * cannot read yields nothing: its journal begins a new chain. Does not need `open`.
    */
   pages(order: "newest first" | "oldest first"): AsyncIterable<Uint8Array>;
@@ -58,7 +58,7 @@ export async function* linesOf(sink: Pick<JournalSink, "pages">): AsyncGenerator
   // Awaited, so that a sink that rejects instead of yielding does not end the process.
   for await (const page of await sink.pages("newest first")) {
     const lines = new TextDecoder().decode(page).split("\n");
-    // After the last end of a line is nothing, or a line that is being written.
+    // The last part is empty, or a line that is being written.
     yield* lines.slice(0, -1).reverse();
   }
 }

@@ -11,7 +11,7 @@ import { type JournalSink, readRecord } from "./sink.ts";
 
 /** Options for {@linkcode storeSink}. */
 export interface StoreSinkOptions {
-  /** A store can have several journals. Letters, digits, `_` and `-`. @default {"calls"} */
+  /** The name of the journal in the store: letters, digits, `_` and `-`. @default {"calls"} */
   readonly name?: string | undefined;
   /** The retention period in milliseconds. By default, records are never deleted. */
   readonly keepMs?: number | undefined;
@@ -32,8 +32,8 @@ interface Page {
 }
 
 /**
- * Stores a journal in a store of calls, where it counts for the quota of its name. If another process
- * opens the journal, the writes of this one fail, so that the chain stays one chain.
+ * Stores a journal in a store of calls, where it counts for the quota of its name. If another
+ * process opens the journal, the writes of this process fail, so that the chain does not fork.
  *
  * @example Usage
  * ```ts ignore
@@ -82,7 +82,7 @@ export function storeSink(store: CallStore, options: StoreSinkOptions = {}): Jou
         if (page !== undefined && page.text.length + line.length < PAGE_LENGTH) {
           page = { ...page, text: `${page.text}${line}\n` };
         } else {
-          // Also if it is unchanged: this fails if another process has added records to it.
+          // Writes even an unchanged page: this fails if another process has added records to it.
           if (page !== undefined) await write(page);
           page = { key: keyOf(line), text: `${line}\n` };
         }

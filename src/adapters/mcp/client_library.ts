@@ -2,7 +2,6 @@
 
 import { fail } from "../../tool/mod.ts";
 
-/** Loads the client. */
 export function loadClient(): Promise<typeof import("@modelcontextprotocol/client")> {
   // With `catch`, bundlers leave the import in place if the package is not installed.
   return import("@modelcontextprotocol/client").catch(failWithout);

@@ -146,7 +146,7 @@ function expandPath(operation: HttpOperation, valueOf: (key: string) => unknown)
 /** The segments "." and "..", including their percent-encoded forms. */
 const DOTS = /^(?:\.|%2e){1,2}$/i;
 
-/** Returns true if URL parsers would shorten a path, so that it names another resource. */
+/** Returns true if URL parsers would shorten a path to the path of another resource. */
 function hasDotSegment(path: string): boolean {
   return path.split("/").some((segment) => DOTS.test(segment));
 }

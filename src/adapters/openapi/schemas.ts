@@ -105,7 +105,7 @@ export class SchemaReader {
     const open = new Set(refs);
     if (open.size === 0) return schema;
     const definitions: Record<string, unknown> = {};
-    // The loop also visits the references that are added on the way.
+    // The loop also visits references that it adds.
     for (const name of open) {
       const definition = this.#define(name, direction);
       if (definition === undefined) continue;

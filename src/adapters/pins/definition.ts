@@ -64,7 +64,7 @@ export function gravest(grades: readonly PinGrade[]): PinGrade {
   return GRADES.findLast((grade) => grades.includes(grade)) ?? "wording";
 }
 
-/** A field with more changes counts as one change, because an operator must see every change. */
+/** A field with more changes is one change, because each listed change must be complete. */
 const MAX_PARTS = 100;
 
 type Add = (path: string, grade: PinGrade) => void;
@@ -134,7 +134,7 @@ function compareMeta(before: unknown, after: unknown, path: string, add: Add): v
 
 /**
  * The effect of keywords. `wording`: annotations. `upper`: maxima. `lower`: minima. `limit`: other
- * limits. `along`: subschemas, with which the whole schema accepts more when they accept more.
+ * limits. `along`: subschemas that widen the whole schema when they are widened.
  */
 const EFFECTS: ReadonlyMap<string, "wording" | "upper" | "lower" | "limit" | "along"> = new Map(
   ([

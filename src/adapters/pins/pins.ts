@@ -114,7 +114,7 @@ export function toolPins(
 
 /** The stores of files, by path. */
 const files = new Map<string, PinStore>();
-/** The last use of each store: all pins of a store take turns, so that none overwrites another's. */
+/** The last use of each store. Uses are serialized, so that none overwrites another's pins. */
 const turns = new WeakMap<PinStore, Promise<unknown>>();
 
 const ACTION = "make pins";

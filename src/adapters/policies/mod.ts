@@ -342,7 +342,7 @@ export function cedarPolicy(engine: CedarEngine, options: CedarPolicyOptions): E
   };
   // Not enumerable, so that a copy of the policy with another `allow` has no `revision`.
   return asRule(Object.defineProperty(policy, "revision", { value: 0 }), (call) => {
-    // Cedar would read an object with such a member as an entity or a call, and not as data.
+    // Cedar would interpret an object with such a member as an entity or a call.
     const isData = !/"__(?:entity|extn|expr)":/.test(JSON.stringify(call.arguments));
     const reason = isData ? denial(call.tool, call) : "an argument has a name that Cedar reserves";
     return reason === undefined ? "allow" : { deny: reason };

@@ -182,7 +182,7 @@ class PostgresDriver implements StoreDriver {
   readonly #client: PostgresClient;
   readonly #settings: Settings;
   readonly #statements: ReturnType<typeof statementsOf>;
-  /** The database's time when the monotonic clock of this process was 0. */
+  /** The database's time at 0 of this process's monotonic clock. */
   #epoch = NaN;
 
   readonly explain = explain;

@@ -172,7 +172,7 @@ export function statementsOf(schema: string) {
       left join ${s}.entries found on key = $1 and ${IS_LIVE}`,
     put: `select ${s}.put($1, $2, $3, $4, $5, $6, $7) as revision, ${NOW} as now`,
     remove: `select ${s}.remove($1, $2, $3) as done, ${NOW} as now`,
-    // "/" is the next character after ".".
+    // A range of keys: "/" follows "." in ASCII.
     list: `select ${NOW} as now, page.* from (
         select *, sum(octet_length(value)) over (order by key) - octet_length(value) as before from (
           select * from ${s}.entries

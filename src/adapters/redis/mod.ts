@@ -215,7 +215,7 @@ class RedisDriver implements StoreDriver {
   async *list(prefix: string, after: string): AsyncGenerator<StoreRow, void> {
     const own = after < prefix ? await this.get(prefix) : undefined;
     if (own !== undefined) yield own;
-    // All keys that begin with `<prefix>.`, because "/" is the next character after ".".
+    // All keys that begin with `<prefix>.`: "/" follows "." in ASCII.
     const first = `${prefix}.`;
     yield* readPages(after > first ? after : first, async (last) => {
       const range = [last === first ? `[${first}` : `(${last}`, `(${prefix}/`];

@@ -22,8 +22,8 @@ export interface RuleDocument {
   /** The tools of the rule. */
   readonly tool: ToolPattern;
   /**
-   * JSON Schemas of arguments, by JSON Pointer. A schema with `maximum` accepts only numbers, one with
-   * `pattern` only texts, and so on. Keywords without an effect are rejected. An argument meets no
+   * JSON Schemas of arguments, by JSON Pointer. A schema with `maximum` accepts only numbers, one
+   * with `pattern` only texts. Keywords without an effect are rejected. An argument meets no
    * condition if it is absent, or if the schema of the tool has properties and lacks this one.
    */
   readonly when?: { readonly [pointer: string]: JsonSchema } | undefined;
@@ -205,7 +205,7 @@ function argumentAt(args: unknown, parameters: unknown, steps: readonly string[]
   return value;
 }
 
-/** The draft of conditions, and its keywords that limit values of one type: values of others pass. */
+/** The draft of conditions, and its keywords that limit values of only one type. */
 const DIALECT = "2020-12";
 const TYPES: { readonly [type: string]: RegExp } = {
   number: /^(exclusive)?(maximum|minimum)$|^multipleOf$/i,
@@ -214,7 +214,7 @@ const TYPES: { readonly [type: string]: RegExp } = {
   object: /properties$|^required$|^depend|^propertyNames$/i,
 };
 
-/** Adds the type that the keywords of a condition imply, so that the text "5" is not below 100. */
+/** Adds the type that the keywords imply: the text "5" must not satisfy `maximum`. */
 function withType(given: JsonSchema, at: string): JsonSchema {
   if (!isObject(given)) return given;
   const [type, ...others] = Object.keys(TYPES).filter((type) =>

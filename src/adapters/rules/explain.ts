@@ -11,7 +11,7 @@ import { toolBehind } from "./tools.ts";
 
 /** The explanation of a call that was not made. JSON. */
 export interface CallExplanation {
-  /** The decision of all rules. `invalid`: the call would fail before, as `error` says. */
+  /** The decision of all rules. `invalid`: the call would fail before, with `error`. */
   readonly verdict: RuleVerdict["verdict"] | "invalid";
   /** The tool that would run: the original of a view, the tool that `call_tool` calls. */
   readonly tool?: string;

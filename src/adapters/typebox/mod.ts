@@ -134,8 +134,8 @@ export interface ToolRegistryOptions extends Omit<FullRegistryOptions, "engine">
 }
 
 /**
- * The mutable set of all tools. It keeps ids unique, reports changes, and manages the life of each
- * tool from `init` to `dispose`. Callers use the tools through toolsets, which `select` creates.
+ * The mutable set of all tools. It keeps ids unique, reports changes, and runs the lifecycle of
+ * each tool. Callers use the tools through toolsets, which `select` creates.
  *
  * @example Usage
  * ```ts

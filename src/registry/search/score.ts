@@ -312,7 +312,7 @@ function shareOf({ scores, missing, discount }: Ranking, slot: number, { size }:
   const lack = missing[slot] as number;
   const own = (scores[slot] as number) / (1 - discount * lack);
   // A tool with a long text has words of any query by chance. From ten words on, its length counts
-  // by the power of 1/4, and the missing rarity by 7/8: square roots are exact on every engine.
+  // with the exponent 1/4, and the missing rarity with 7/8: square roots are exact on every engine.
   const words = Math.max(size, 10);
   const chance = Math.sqrt(lack * Math.sqrt(lack * Math.sqrt(lack * words * words)));
   return own / (own + chance / 2);

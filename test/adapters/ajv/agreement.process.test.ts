@@ -19,7 +19,7 @@ const FOLDERS = ["draft7", "draft2020-12"].flatMap((draft) =>
 
 /**
  * Names that every object inherits. When Ajv tracks evaluated properties, it treats such properties
- * as evaluated: `unevaluatedProperties: false` lets them by.
+ * as evaluated: `unevaluatedProperties: false` accepts them.
  */
 const INHERITED = /__proto__|constructor|toString/;
 

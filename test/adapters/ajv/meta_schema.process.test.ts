@@ -17,7 +17,7 @@ import data from "./meta_schema.json" with { type: "json" };
 const SUITE = join(import.meta.dirname, "../../../../shared/data/json-schema-test-suite/tests");
 const MUTATIONS_PER_SCHEMA = 25;
 
-/** Where `checkSchema` requires more than a meta-schema can express. */
+/** The rules of `checkSchema` that a meta-schema cannot express. */
 const BEYOND_META_SCHEMAS = [
   "must point into the schema",
   "refers to itself",

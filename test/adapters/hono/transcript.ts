@@ -104,7 +104,7 @@ export type NamedTools = Readonly<Record<string, () => readonly Tool[]>>;
 
 const KEY = new Uint8Array(32).fill(1);
 
-/** What transcripts cannot express. */
+/** The settings that a transcript cannot express. */
 export interface Setting {
   readonly named?: NamedTools;
   /** True for an MCP endpoint; otherwise it is a handler. */
@@ -199,7 +199,7 @@ class Scene {
     }
   }
 
-  /** Replaces the names of kept values: `{name}` within a string, `{=name}` as the whole value. */
+  /** Replaces names of stored values: `{name}` within a string, `{=name}` as the whole value. */
   #filled(exchange: Exchange): Exchange {
     const text = JSON.stringify(exchange).replace(
       /"\{=(\w+)\}"/g,
@@ -242,7 +242,7 @@ class Scene {
     this.#checkHeaders(expected, response, body, place);
   }
 
-  /** Checks the headers, and keeps values of the response. */
+  /** Checks the headers, and stores values of the response. */
   #checkHeaders(
     { sent = {}, keep = {} }: Exchange,
     response: Response,

@@ -46,7 +46,7 @@ describe("toolPins() with a file", () => {
   it("does not overwrite the pins that another process stores at the same time", async () => {
     const names = Array.from({ length: 10 }, (_, number) => `x${number}`);
     await Promise.all(names.map((namespace, number) =>
-      // A store of its own takes no turns with the others, as in another process.
+      // A separate store is not serialized with the others, as in another process.
       importTools("mcp", list("Reads."), {
         namespace,
         pins: toolPins(number % 2 === 0 ? file : fileStore(file)),

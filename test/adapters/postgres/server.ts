@@ -19,9 +19,9 @@ const bins = [
 ];
 const bin = bins.findLast((folder) => existsSync(join(folder, "initdb"))) ?? "";
 
-/** Why the tests of PostgreSQL cannot run here; `undefined` if they can. */
+/** The reason why the tests of PostgreSQL cannot run here, if there is one. */
 export const missing: string | undefined = bin === "" ? "PostgreSQL is not installed" : undefined;
-/** Why the tests of PgBouncer cannot run here; `undefined` if they can. */
+/** The reason why the tests of PgBouncer cannot run here, if there is one. */
 export const missingBouncer: string | undefined = missing ??
   (existsSync("/usr/sbin/pgbouncer") ? undefined : "PgBouncer is not installed");
 

@@ -11,7 +11,7 @@ import { createClient } from "redis";
 import { maybe } from "../../support/skip.ts";
 import { freePort } from "../../support/free_port.ts";
 
-/** Why the tests of Redis cannot run here; `undefined` if they can. */
+/** The reason why the tests of Redis cannot run here, if there is one. */
 export const missing: string | undefined = spawnSync("redis-server", ["--version"]).status === 0
   ? undefined
   : "redis-server is not installed";

@@ -1,4 +1,4 @@
-/** The order of the layers of resilience, as docs/calling.md gives it. */
+/** The order of the layers of resilience, as listed in docs/calling.md. */
 
 import { describe, it } from "bun:test";
 import { assertEquals } from "@std/assert";

@@ -9,7 +9,7 @@ import {
 } from "@plue/tools";
 import { type FakeClock, type FakeTool, fakeTool } from "../../unit/execute/support.ts";
 
-/** A failure that may pass. */
+/** A temporary failure. */
 export const unavailable: ToolResult = ToolResult.error("unavailable", "Not now");
 
 /** A dispatcher of one tool, whose runs return these values in order, and then repeat the last. */

@@ -27,7 +27,6 @@ function asking(name: string, execute: NonNullable<Tool["execute"]>): Tool {
   return defineTool({ name, description: "Asks the client.", execute });
 }
 
-/** Makes the tools. */
 export function askingTools(): readonly Tool[] {
   return [
     asking("test_input_required_result_elicitation", async (_, { ask }) => {

@@ -22,7 +22,6 @@ const NAME: QuestionFields = {
   schema: { type: "object", properties: { name: { type: "string" } }, required: ["name"] },
 };
 
-/** Makes the tools. */
 export function taskTools(): readonly Tool[] {
   return [
     defineTool({

@@ -46,7 +46,7 @@ describe("a timeout", () => {
         [undefined, 30, 30],
         [20, 10, 10],
         [20, 50, 20],
-        // A tool may ask for more than the default, up to the maximum.
+        // A tool may set more than the default, up to the maximum.
         [150, undefined, 150],
         [9_999, undefined, 200],
       ]

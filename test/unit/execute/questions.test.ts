@@ -245,7 +245,7 @@ describe("context.ask()", () => {
     assertEquals(waiting.questions.length, 64);
     const answers: Answers = Object.fromEntries(keysOf(waiting).map((key) => [key, accept()]));
     assertEquals(outcome(await dispatcher.resume(waiting.ticket, answers)), 64);
-    // The call fails before anybody has to answer its questions.
+    // The call fails before its questions are answered.
     const result = await call("ask-65");
     assertEquals(outcome(result), "threw");
     assertStringIncludes(messageOf(result), "a call has at most 64 questions and steps");

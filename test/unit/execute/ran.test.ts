@@ -1,4 +1,4 @@
-/** Whether the tool of a failed call ran, so that a program can decide to call it again. */
+/** The field `ran` of failures, by which a program can decide to repeat a call. */
 
 import { describe, it } from "bun:test";
 import { assert, assertEquals } from "@std/assert";

@@ -186,7 +186,7 @@ describe("the option repair", () => {
       decode: (args) => ({ n: (args as { n: number }).n }),
     }, { idempotencyKey: "k" });
     assert(isSuspended(first));
-    // A new dispatcher stands for another process. It lacks `decode`, so it needs the stored values.
+    // A new dispatcher, as in another process. It lacks `decode`, so it needs the stored values.
     const yes = { "plue:approval": { action: "accept" } } as const;
     const result = await dispatcher().resume(first.ticket, yes);
     assertEquals([outcome(result), result.repaired, asked], [{ n: 1 }, first.repaired, 1]);

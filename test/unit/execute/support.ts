@@ -130,7 +130,7 @@ export function messageOf(result: ToolResult): string {
   return result.ok ? "" : result.error.message;
 }
 
-/** An abort signal that counts who listens. */
+/** An abort signal that counts its listeners. */
 export function countingSignal(): {
   readonly signal: AbortSignal;
   readonly listeners: () => number;

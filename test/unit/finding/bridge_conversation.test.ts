@@ -101,7 +101,7 @@ describe(`a conversation of ${TURNS} turns`, () => {
   }
 });
 
-/** Searches, then calls what was found as the target does. */
+/** Searches, and then calls the found tool in the form of the target. */
 async function takeTurn(
   fixture: Fixture,
   target: TargetId,
@@ -125,8 +125,7 @@ async function takeTurn(
   const args = { title: `${turn}`, count: turn };
   const loads = names.encodingOf("search_tools")?.searches === true;
   const loaded = loads ? names.encodingOf(wanted) : undefined;
-  // The model reads the answer: there, the tool has the name that the next call uses. It has the
-  // pinned tool already.
+  // The answer for the model has the tool under the name for the next call, unless it is pinned.
   assert(wanted === PINNED || answer.includes(loaded?.name ?? wanted), answer);
   const [done] = loaded === undefined
     ? await ask("call_tool", { name: wanted, arguments: args })

@@ -15,7 +15,7 @@ const TEXT = ToolResult.ok("sunny");
 const FAILURE = ToolResult.error("threw", 'Cannot call "weather": the disk is full');
 const ROWS = PROVIDERS.flatMap(({ results }) => results);
 
-/** The text that OpenAI Responses is sent. */
+/** The text that is sent to OpenAI Responses. */
 function outputOf(result: ToolResult): string {
   const answer = encodeResult("openai.responses", CALL, result);
   return answer.type === "function_call_output" ? String(answer.output) : "";

@@ -31,7 +31,7 @@ const USED = [
   "close 5",
 ];
 
-/** A foreign function that remembers its call, and answers 7. */
+/** A foreign function that records its call, and returns 7. */
 function foreign(calls: string[], name: string) {
   return (...args: readonly unknown[]) => {
     const shown = args.map((arg) => arg instanceof Uint8Array ? arg.length : String(arg));

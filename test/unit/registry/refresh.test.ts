@@ -60,7 +60,7 @@ describe("ToolRegistry.refresh()", () => {
     assertEquals(registry.getAvailableTools().length, 2);
     listen();
     on.add("a");
-    // A caller has received a list without the tool, so its return is reported.
+    // A caller has received a list without the tool, so the tool is reported as available again.
     registry.refresh();
     assertEquals(told, ["a available"]);
   });

@@ -66,7 +66,7 @@ async function cutOff(tool: Partial<FakeTool> = {}) {
   return { ...processes(tool, clock, store), clock, late };
 }
 
-/** Lets the promises of a store in memory settle. */
+/** Waits until the promises of a store in memory have settled. */
 async function settled(): Promise<void> {
   for (let turn = 0; turn < 20; turn++) await undefined;
 }

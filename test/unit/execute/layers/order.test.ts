@@ -1,4 +1,4 @@
-/** The order in which the layers of a ToolDispatcher take part, as docs/layers.md lists it. */
+/** The order of the layers of a ToolDispatcher, as listed in docs/layers.md. */
 
 import { describe, it } from "bun:test";
 import { assertEquals } from "@std/assert";
@@ -6,7 +6,7 @@ import { ToolResult } from "../../../../mod.ts";
 import type { Layer } from "../../../../src/execute/mod.ts";
 import { deferred, fixture, standardSchema, until } from "../support.ts";
 
-/** A fixture all of whose parts note when they are called. */
+/** A fixture whose parts record their calls. */
 function observed(fails: boolean) {
   const events: string[] = [];
   const [approved, release] = [deferred(), deferred()];
