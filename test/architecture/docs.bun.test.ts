@@ -89,7 +89,7 @@ describe("the unit of systemd", () => {
   });
 });
 
-describe("what the guides list", () => {
+describe("the lists in the guides", () => {
   it("has every route", () => {
     const app = createToolHandler(new ToolRegistry(), { explorer, formats: serveFormats(formats) });
     const missing = app.routes.filter(({ path }) => !textOf("docs/http.md").includes(` ${path}\``));

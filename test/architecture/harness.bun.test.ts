@@ -56,7 +56,7 @@ describe("runSuite()", () => {
       return runSuite({ runtime, files: [relative(ROOT, file)] });
     };
 
-    test(`counts tests, not groups, on ${runtime}, and shows only what failed and why`, async () => {
+    test(`counts tests, not groups, on ${runtime}, and shows only failures with their reasons`, async () => {
       const { failures, output, ...counts } = await run("mixed.test.ts", MIXED);
       assertEquals([counts.passed, counts.failed, counts.skipped], [3, 2, 2]);
       assertEquals(counts.skips.length, 2);

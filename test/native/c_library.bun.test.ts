@@ -85,14 +85,14 @@ describe("plue.h", () => {
 describe("libplue.so", () => {
   const withNm = unless(lackOf("nm") ?? notLinux);
 
-  withNm("exports what is listed, and nothing else", async () => {
+  withNm("exports exactly the listed functions", async () => {
     const table = await succeed(["nm", "-D", "--defined-only", join(BUILD, "libplue.so")]);
     const names = table.split("\n").filter((line) => line.includes(" T "))
       .map((line) => line.split(" ").at(-1)?.replace(/@.*/, ""));
     assertEquals(names.sort(), exportedSymbols());
   });
 
-  withNm("puts no name but its own into what it is linked into", async () => {
+  withNm("adds only its own names to a program that it is linked into", async () => {
     const table = await succeed(["nm", "--defined-only", "-g", join(BUILD, "libplue.a")]);
     const names = table.split("\n").filter((line) => / [A-Z] /.test(line))
       .map((line) => line.split(" ").at(-1) ?? "");
@@ -138,12 +138,12 @@ describe("the C half", () => {
   }
 
   withCompiler(
-    "keeps no memory, descriptor or thread over 40,000 calls",
+    "leaks nothing over 40,000 calls",
     () => passWithFake("suite", "leak:40000:512"),
   );
 });
 
-describe("the C half, in an odd host or with a bad sidecar,", () => {
+describe("the C half, in an unusual host or with a bad sidecar,", () => {
   const source = readFileSync(join(FFI, "test", "edge.c"), "utf8");
   let outcome: Outcome = { code: undefined, stdout: "", stderr: "" };
   beforeAll(async () => {
@@ -156,14 +156,14 @@ describe("the C half, in an odd host or with a bad sidecar,", () => {
     });
   }
 
-  withCompiler("ends well, and prints nothing of its tools on the standard output", () => {
+  withCompiler("ends successfully, and prints no output of its tools on standard output", () => {
     const isPrinted = outcome.stdout.includes("babble on the standard output");
     assertEquals([outcome.code, isPrinted], [0, false], said(outcome));
   });
 });
 
 describe("plue.c and plue.h", () => {
-  withCompiler("are all of libplue, and pass the suite", async () => {
+  withCompiler("contain all of libplue, and pass the suite", async () => {
     const objects = ["suite_main", "suite", "suite_events", "contract", "check"]
       .map((name) => join(PROGRAMS, `${name}.o`));
     const suite = join(folder, "suite");

@@ -135,14 +135,14 @@ describe("under valgrind", () => {
     "--leak-check=full",
     "--errors-for-leak-kinds=definite,possible",
   ];
-  withValgrind("memcheck reports nothing of a host with the library as it is shipped", async () => {
+  withValgrind("memcheck reports nothing for a host with the published library", async () => {
     const parts = words("basic metadata:100 shared:1 race:20 stress:4:50:echo shutdown");
     // In valgrind the guardian is a copy of the host, and does not free the host's memory.
     const ofHost = [...valgrind, "--child-silent-after-fork=yes"];
     await succeed([...ofHost, join(PROGRAMS, "suite"), ...parts]);
   });
 
-  withValgrind("memcheck reports nothing without what only Linux has", async () => {
+  withValgrind("memcheck reports nothing without the parts for Linux only", async () => {
     const programs = buildVariant("portable", "PORTABLE=1");
     await succeed(
       [...valgrind, join(programs, "suite"), ...words("basic race:10 stress:4:50:echo shutdown")],

@@ -137,7 +137,7 @@ describe("attachNative(), in this process", () => {
     });
   }
 
-  test("has tools that can be called as soon as it is there", async () => {
+  test("has tools that can be called as soon as it is attached", async () => {
     attachment = await attachNative(registry, { library: SUITE_LIBRARY, dispatch });
     assertStringIncludes(suite?.callHere() ?? "", "would_deadlock");
     assertEquals(await passes("stress:1:1:echo"), true);

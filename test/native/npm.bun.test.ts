@@ -152,7 +152,7 @@ afterAll(() => registry?.stop(true));
 
 describe("npm install @plue/native", () => {
   for (const [name, [, options]] of Object.entries(PLATFORMS)) {
-    test(`brings the libplue of ${name}, and no other`, async () => {
+    test(`installs the libplue of ${name}, and no other`, async () => {
       const manifest = JSON.parse(readFileSync(join(packages, name, "package.json"), "utf8"));
       const fields = ["os", "cpu", "libc"].filter((field) => manifest[field] !== undefined);
       assertEquals(fields.map((field) => `--${field}=${manifest[field]}`), [...options]);
@@ -174,7 +174,7 @@ describe("npm install @plue/native", () => {
     assertEquals([library, archive, sidecar].filter((file) => !existsSync(file ?? "")), []);
   });
 
-  test("brings no binary of JavaScript", () => {
+  test("installs no binary of JavaScript", () => {
     const files = readdirSync(join(packages, "linux-x64"), { recursive: true, encoding: "utf8" });
     assertEquals(files.sort(), [
       "LICENSE",
@@ -228,7 +228,7 @@ describe("a host in C", () => {
 
   test("is built and run by the lines of ffi/README.md", () => followReadme(app, ""));
 
-  test("is built and run by the same lines where npm has no package of the platform", async () => {
+  test("is built and run by the same lines if npm has no package of the platform", async () => {
     const alone = join(folder, "alone");
     mkdirSync(alone);
     const others = serveTarballs(false);
@@ -255,7 +255,7 @@ describe("a host in C", () => {
     );
   });
 
-  test("runs its tools in Node where there is no Bun", async () => {
+  test("runs its tools in Node if Bun is not installed", async () => {
     const bin = join(folder, "bin");
     mkdirSync(bin);
     symlinkSync((await shell("command -v node")).trim(), join(bin, "node"));
@@ -266,7 +266,7 @@ describe("a host in C", () => {
     assertStringIncludes(outcome.stdout, "result: {}", said(outcome));
   });
 
-  test("runs with the sidecar that ffi/README.md compiles, which has its tools inside", async () => {
+  test("runs with the sidecar that ffi/README.md compiles, which contains its tools", async () => {
     const readme = readFileSync(join(ROOT, "ffi", "README.md"), "utf8");
     const [, code = "", line = ""] =
       /```ts\n(\/\/ my-sidecar\.ts[^]*?)```\n\n```sh\n([^]*?)```/.exec(readme) ?? [];

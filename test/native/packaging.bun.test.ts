@@ -64,7 +64,7 @@ const withCmake = unless(lackOf("cmake"));
 
 describe("npm run build:native", () => {
   const clone = inFolder("clone");
-  withCompiler("builds the library in a fresh clone, and says what the sidecar needs", async () => {
+  withCompiler("builds the library in a new clone, and names the sidecar's needs", async () => {
     const isSource = (path: string): boolean =>
       !path.includes("node_modules") && path !== join(ROOT, "ffi", "build") &&
       // Links to the runtimes of this tree, which the script would change.
@@ -103,7 +103,7 @@ describe("npm run build:native", () => {
 });
 
 describe("make install", () => {
-  withCompiler("puts DESTDIR before where it writes, and not into what it writes", () => {
+  withCompiler("prepends DESTDIR to the paths of files, but not to paths in the files", () => {
     const library = join(staged, "opt", "plue", "lib");
     const text = readFileSync(join(library, "pkgconfig", "plue.pc"), "utf8");
     assertEquals(text.includes(staged), false);
@@ -130,7 +130,7 @@ describe("make install", () => {
     },
   );
 
-  withPkgConfig("installs into the folders that it is told, and uninstalls from them", async () => {
+  withPkgConfig("installs into the given folders, and uninstalls from them", async () => {
     const prefix = inFolder("third");
     const headers = inFolder("headers");
     const library = join(prefix, "lib", "x86_64-linux-gnu");
@@ -168,7 +168,7 @@ describe("a host of another project", () => {
   }
 
   withPkgConfig(
-    "finds the sidecar of the same prefix, linked either way, and when that is moved as a whole",
+    "finds the sidecar of its prefix, linked either way, even if moved",
     async () => {
       const prefix = inFolder("with_sidecar");
       install(`PREFIX=${prefix}`);
@@ -201,7 +201,7 @@ describe("a host of another project", () => {
     return await succeed(["cmake", ...folders, `-DCMAKE_PREFIX_PATH=${second}`]);
   }
 
-  withCmake("is refused another minor version by CMake", async () => {
+  withCmake("cannot use another minor version through CMake", async () => {
     const output = await configure(
       "versions",
       `foreach(version 0.1 0.1.0 0.2 0.0.9 1)

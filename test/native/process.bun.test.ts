@@ -96,7 +96,7 @@ describe("the sidecar's process", () => {
   });
 });
 
-describe("the sidecar beside a host that was linked statically is found, from elsewhere,", () => {
+describe("the sidecar next to a statically linked host is found, from elsewhere,", () => {
   passEach(onLinux, {
     "when the host was started by a relative path": `exec ./host host go=/ init ${ECHO}`,
     "when the host was found in PATH": `PATH=.:$PATH exec host host go=/ init ${ECHO}`,
@@ -169,7 +169,7 @@ export default new ToolRegistry({
   const env = { PLUE_TOOLS: join(withScript, "tools.mjs") };
 
   withCompiler(
-    "runs nothing that lies in the host's folder, and takes no variable of it",
+    "runs no file in the host's folder, and uses no variable from it",
     async () => {
       for (const path of [hostile, join(hostile, "below")]) {
         await pass(`exec ${host} host ${UNHARMED}`, path, env);
@@ -178,7 +178,7 @@ export default new ToolRegistry({
     },
   );
 
-  withCompiler("takes no variable that makes its runtime run something else", async () => {
+  withCompiler("uses no variable that makes its runtime run another program", async () => {
     await pass(`exec ${host} host ${UNHARMED}`, hostile, {
       ...env,
       BUN_INSPECT_CONNECT_TO: "unix:///tmp/no-such-socket",

@@ -74,13 +74,13 @@ for (const { name, file } of SIDECARS) {
 }
 
 describe("the sidecar", () => {
-  withLibrary("gives the tools the configuration that the host wrote", async () => {
+  withLibrary("passes the host's configuration to the tools", async () => {
     const config = { config: { greet: { word: "ciao" } } };
     const { lines } = await host(TOOLS, config, ["greet", "{}"]);
     assertEquals(lines.at(-1), 'greet {"word":"ciao"}');
   });
 
-  withLibrary("keeps what tools print out of the host's output, on every runtime", async () => {
+  withLibrary("separates the tools' output from the host's output, on every runtime", async () => {
     for (const { file } of SIDECARS) {
       const { lines, stderr } = await host(join(BUNDLES, "loud.mjs"), {}, ["shout", "{}"], file);
       assertEquals(lines.slice(1), ['shout "quiet"']);
@@ -89,7 +89,7 @@ describe("the sidecar", () => {
     }
   });
 
-  withLibrary("survives a rejection that nobody handles, on every runtime", async () => {
+  withLibrary("survives an unhandled rejection, on every runtime", async () => {
     for (const { name, file } of SIDECARS) {
       const calls = ["now", "{}", "later", "{}", "count", "{}"];
       const { lines, stderr } = await host(join(BUNDLES, "stray.mjs"), {}, calls, file);
@@ -104,7 +104,7 @@ describe("the sidecar", () => {
   });
 
   withLibrary(
-    "tells of an exception that nothing catches in a line, on every runtime",
+    "reports an uncaught exception in a line, on every runtime",
     async () => {
       for (const { name, file } of SIDECARS) {
         const calls = ["whisper", "{}", "late", "{}"];
@@ -122,7 +122,7 @@ describe("the sidecar", () => {
     },
   );
 
-  withLibrary("prints the lines of the log that the host has not taken", async () => {
+  withLibrary("prints the lines of the log that the host has not received", async () => {
     const env = { PLUE_SIDECAR: onBun, PLUE_TOOLS: TOOLS };
     const outcome = await run([join(PROGRAMS, "suite"), "log_left"], { env });
     assertEquals(outcome.code, 0, said(outcome));
@@ -168,7 +168,7 @@ describe("a compiled sidecar", () => {
     await passSuite(join(BUILD, "plue-sidecar"), parts);
   });
 
-  withLibrary("is found beside the library, also as a script for Bun", async () => {
+  withLibrary("is found next to the library, even as a script for Bun", async () => {
     const output = await succeed([HOST, "{}", "echo", '{"a":1}'], { env: { PLUE_TOOLS: TOOLS } });
     assertStringIncludes(output, 'echo {"a":1}');
     for (const { name } of SIDECARS) {

@@ -28,7 +28,7 @@ describe("natsCallStore()", () => {
     return (await manager.streams.info(`KV_${bucket}`)).state.messages;
   }
 
-  withServer("takes no value that is signed by others, moved, or given another end", async () => {
+  withServer("rejects a value with another signature, key or expiry", async () => {
     const connection = await server.connect();
     const bucket = "signed";
     const open = (secret?: string) =>
@@ -64,7 +64,7 @@ describe("natsCallStore()", () => {
     assertStringIncludes(error.message, "a value is signed; set the option secret");
   });
 
-  withServer("refuses a value for which a message of its server has no room", async () => {
+  withServer("rejects a value that exceeds a message of its server", async () => {
     await using own = await TestServer.start({ lines: "max_payload: 65536" });
     const store = await natsCallStore(await own.connect(), { secret: SECRET });
     const most = new Uint8Array(64_512).fill(7);
@@ -77,7 +77,7 @@ describe("natsCallStore()", () => {
     assertEquals((await store.get("a.most"))?.revision, revision);
   });
 
-  withServer("keeps no more for an owner than its share, over all processes", async () => {
+  withServer("stores no more than an owner's quota, over all processes", async () => {
     const clock = { now: Date.now(), timestamp: () => clock.now };
     const options = { bucket: "shares", maxOwnerBytes: 100_000, clock };
     const open = async () => await natsCallStore(await server.connect(), options);
@@ -108,7 +108,7 @@ describe("natsCallStore()", () => {
     await full(await open(), "b.ann.5", new Uint8Array(50_000));
   });
 
-  withServer("counts what an owner writes at once, and what it deletes", async () => {
+  withServer("counts an owner's concurrent writes, and its deletions", async () => {
     const options = { bucket: "at_once", maxOwnerBytes: 100_000 };
     const store = await natsCallStore(await server.connect(), options);
     const write = (key: string) => store.create(`a.ann.${key}`, new Uint8Array(30_000));
@@ -139,7 +139,7 @@ describe("natsCallStore()", () => {
     assertEquals((await streams.info("KV_sizes")).state.consumer_count, 0);
   });
 
-  withServer("is not used by a machine whose clock is wrong, or becomes wrong later", async () => {
+  withServer("is not used by a machine with a wrong clock, even if it was set later", async () => {
     const connection = await server.connect();
     const opened = await natsCallStore(connection, { bucket: "clock" });
     const now = Date.now;
@@ -153,14 +153,14 @@ describe("natsCallStore()", () => {
     }
   });
 
-  withServer("settles a write whose answer is lost", async () => {
+  withServer("determines the outcome of a write whose answer is lost", async () => {
     await loseAnswers(server.port, async (port) => {
       const connection = await server.connect({ servers: `nats://127.0.0.1:${port}` });
       return await natsCallStore(connection, { bucket: "lost" });
     });
   });
 
-  withServer("makes room when a write finds none, from what has expired", async () => {
+  withServer("deletes expired entries if a write exceeds the space", async () => {
     const clock = { now: Date.now(), timestamp: () => clock.now };
     const options = { bucket: "full", maxBytes: 5_000_000, maxOwnerBytes: 5_000_000, clock };
     const store = await natsCallStore(await server.connect(), options);
@@ -172,7 +172,7 @@ describe("natsCallStore()", () => {
     assertEquals((await store.get("g"))?.value.byteLength, large.byteLength);
   });
 
-  withServer("answers at once while its server is away", async () => {
+  withServer("rejects immediately while its server is unreachable", async () => {
     await using own = await TestServer.start();
     const connection = await own.connect();
     const store = await natsCallStore(connection);
@@ -191,7 +191,7 @@ describe("natsCallStore()", () => {
     );
   });
 
-  withServer("deletes what has expired without reading each value", async () => {
+  withServer("deletes expired entries without reading each value", async () => {
     const clock = { now: Date.now(), timestamp: () => clock.now };
     const store = await natsCallStore(await server.connect(), { bucket: "swept", clock });
     let reads = 0;

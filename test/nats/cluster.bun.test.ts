@@ -12,7 +12,7 @@ import { followChanges } from "../support/changes.ts";
 const ROOT = join(import.meta.dirname, "../..");
 
 describe("bench/nats/faults.ts", () => {
-  withServer("loses nothing and does nothing twice", () => {
+  withServer("loses no call and runs no call twice", () => {
     const args = ["bench/nats/faults.ts", "600", "16", "1"];
     const { status, stdout, stderr } = spawnSync(process.execPath, args, {
       cwd: ROOT,
@@ -24,7 +24,7 @@ describe("bench/nats/faults.ts", () => {
 });
 
 describe("A worker whose process is stopped", () => {
-  withServer("is left out until it goes on", async () => {
+  withServer("receives no calls until it resumes", async () => {
     await using cluster = await Cluster.start();
     const worker = await cluster.startWorker("bun");
     const connection = await connect({ servers: cluster.url });

@@ -148,13 +148,13 @@ describe("plue --nats", () => {
     assertMatch(rowsOf(ran).at(-1)?.detail ?? "", /^1 worker with 1 tool; max_payload is .*: big$/);
   });
 
-  withServer("says that a user works, without its name", async () => {
+  withServer("reports that a user works, without its name", async () => {
     const ran = await doctor(`nats://ann%20lee:p%3Aw@127.0.0.1:${guarded.port}`);
     assertEquals(statesOf(ran).slice(0, 3), SERVER_WORKS);
     assertEquals(ran.stdout.includes("ann"), false);
   });
 
-  withServer("creates streams and keys, and names the flag that is wrong", async () => {
+  withServer("creates streams and keys, and names an invalid flag", async () => {
     await using own = await TestServer.start();
     const made = await plue(["nats", "init", "--max-bytes", "1048576"], {
       env: { PLUE_NATS: own.url },
@@ -173,7 +173,7 @@ describe("plue --nats", () => {
   const run = (words: readonly string[], env: Readonly<Record<string, string>> = {}) =>
     plue([...words, "--no-watch", "--port", "0"], { env: { PLUE_NATS_SECRET: SECRET, ...env } });
 
-  withServer("refuses settings that cannot be used, and shows no secret", async () => {
+  withServer("rejects invalid settings, and shows no secret", async () => {
     const rows: readonly (readonly [Readonly<Record<string, string>>, string])[] = [
       [{ PLUE_NATS: "http://sesame@host" }, "PLUE_NATS must be nats://host:4222"],
       [{ PLUE_NATS: "nats://:sesame@host" }, "PLUE_NATS must be nats://host:4222"],

@@ -58,7 +58,7 @@ describe("The directory of tools in NATS", () => {
     await Promise.all(workers.map(({ offers }) => offers.close(true)));
   });
 
-  withWorld("follows many changes of a registry at once", async (world) => {
+  withWorld("follows many changes of a registry together", async (world) => {
     const { registry } = await world.serve([ping]);
     const { remote, connection } = await world.call();
     const select = registry.select.bind(registry);
@@ -95,7 +95,7 @@ describe("The directory of tools in NATS", () => {
     );
   });
 
-  withWorld("lists an older definition again if nobody serves the newer one", async (world) => {
+  withWorld("lists an older definition again if no worker serves the newer one", async (world) => {
     const tags = ["old"];
     await world.serve([{ ...ping, tags, idempotent: true, execute: () => "old" }]);
     const { registry, dispatcher } = await world.call();
@@ -146,7 +146,7 @@ describe("The directory of tools in NATS", () => {
     assertStringIncludes(String(error), "the server allows 65536");
   }, { lines: "max_payload: 65536" });
 
-  withWorld("says which tools are unavailable at their workers, and until when", async (world) => {
+  withWorld("reports unavailable tools of workers, until they are available", async (world) => {
     const isUp = { ping: true, pang: false };
     await world.serve([
       { ...ping, isAvailable: () => isUp.ping },
@@ -162,7 +162,7 @@ describe("The directory of tools in NATS", () => {
     assertEquals(world.errors, []);
   });
 
-  withWorld("writes again what others have removed", async (world) => {
+  withWorld("writes entries again that others have removed", async (world) => {
     await world.serve([ping]);
     const before = await keysOf(world.name);
     assertEquals(before.length, 2);
@@ -174,7 +174,7 @@ describe("The directory of tools in NATS", () => {
     assertEquals((await dispatcher.dispatch({ name: "ping" })).ok, true);
   });
 
-  withServer("removes workers that have died, and what only they have served", async () => {
+  withServer("removes dead workers, and the tools that only they have served", async () => {
     const name = "dead";
     const live = await offer(name, "live", [ping]);
     await offer(name, "silent", [ping, { ...ping, name: "pang" }]);
@@ -196,7 +196,7 @@ describe("The directory of tools in NATS", () => {
     assertEquals(live.log, []);
   });
 
-  withServer("purges what was deleted an hour ago", async () => {
+  withServer("purges entries that were deleted an hour ago", async () => {
     const name = "purged";
     const { offers, clock, log } = await offer(name, "live", [ping]);
     const gone = await Directory.open("test", linkOf(watcher, name));
@@ -230,7 +230,7 @@ describe("The directory of tools in NATS", () => {
     assertEquals(registry.getTool("ping")?.description, "New.");
   });
 
-  withServer("has one watch, also when it is restarted while it reads", async () => {
+  withServer("has one watch, even if it is restarted while it reads", async () => {
     const connection = await server.connect();
     const name = "watched";
     const kv = await new Kvm(connection).open("plue_tools");
@@ -311,7 +311,7 @@ describe("The directory of tools in NATS", () => {
     await kept.close();
   });
 
-  withServer("closes without a server, and waits for no answer of it", async () => {
+  withServer("closes without a server, and does not wait for its response", async () => {
     await using own = await TestServer.start();
     const connection = await own.connect();
     const log: unknown[] = [];

@@ -45,7 +45,7 @@ const leaseMs = 1_000;
 
 describe("Durable calls over NATS", () => {
   const { server, withWorld } = useWorlds();
-  withWorld("gives the same call the same result, and runs it once", async (world) => {
+  withWorld("returns the same result for the same call, and runs it once", async (world) => {
     let runs = 0;
     await world.serve([{ ...task, execute: () => ++runs }]);
     const [one, other] = [await world.call(), await world.call()];
@@ -71,7 +71,7 @@ describe("Durable calls over NATS", () => {
     assertEquals(results.slice(-2).map((result) => result.ok && result.content), [4, 5]);
   });
 
-  withWorld("does not run a call again that was aborted, and says so", async (world) => {
+  withWorld("does not run an aborted call again, and reports that", async (world) => {
     const { began, aborted, tool, runs } = endlessTool(task);
     await world.serve([tool]);
     const { dispatcher } = await world.call();
@@ -87,7 +87,7 @@ describe("Durable calls over NATS", () => {
     assertEquals([again.error.retryable, runs()], [false, 1]);
   });
 
-  withServer("says that nothing has run of a call that the server refuses", async () => {
+  withServer("reports that a call rejected by the server has not run", async () => {
     await using own = await TestServer.start();
     const connection = await own.connect();
     const link = linkOf(connection);
@@ -147,7 +147,7 @@ describe("Durable calls over NATS", () => {
     assertFailed(large, "output_too_large", "max_payload of the server allows", "yes");
   }, { lines: "max_payload: 131072" });
 
-  withOwnServer("says that the server or a caller's share has no room", async (world, own) => {
+  withOwnServer("reports that the server or a caller's quota is full", async (world, own) => {
     await new Kvm(await own.connect()).create("plue_results", { max_bytes: 800_000 });
     const store = await natsCallStore(await own.connect(), { bucket: "plue_results" });
     for (let owner = 0; owner < 7; owner++) {
@@ -177,7 +177,7 @@ describe("Durable calls over NATS", () => {
     await records.change("run.bob.1", () => NEW_RUN);
   });
 
-  withOwnServer("says that a caller's share is full, also the second time", async (world, own) => {
+  withOwnServer("reports that a caller's quota is full, even repeatedly", async (world, own) => {
     await new Kvm(await own.connect()).create("plue_results", { max_bytes: 800_000 });
     let runs = 0;
     await world.serve([{ ...task, idempotent: true, execute: () => `${++runs}`.repeat(60_000) }]);
@@ -209,7 +209,7 @@ describe("Durable calls over NATS", () => {
     }
   });
 
-  withOwnServer("takes no more of a caller than may wait until others end", async (world, own) => {
+  withOwnServer("limits the waiting calls of a caller until others end", async (world, own) => {
     const { began, goOn, tool } = slowTool(task, "built");
     await world.serve([tool], { concurrency: 1 });
     const [one, other] = [
@@ -244,7 +244,7 @@ describe("Durable calls over NATS", () => {
   });
 
   withOwnServer(
-    "uses the stream of an operator, and says what is wrong with another",
+    "uses the stream of an operator, and rejects an invalid one",
     async (world, own) => {
       const manager = await jetstreamManager(await own.connect());
       const subjects = ["plue.v1.run.>"];
@@ -273,7 +273,7 @@ describe("Durable calls over NATS", () => {
       ["signed, and no record", "forged", true],
     ] as const
   ) {
-    withWorld(`takes no record that is ${what}`, async (world) => {
+    withWorld(`rejects a record that is ${what}`, async (world) => {
       const { goOn, ...slow } = slowTool(task, "built");
       const { running } = await world.begin(slow, { principal: world.name });
       const store = await natsCallStore(await server.connect(), { bucket: "plue_results" });
@@ -289,7 +289,7 @@ describe("Durable calls over NATS", () => {
     });
   }
 
-  withWorld("streams what the tool says meanwhile", async (world) => {
+  withWorld("streams the metadata and the progress of the tool", async (world) => {
     await world.serve([{
       ...task,
       execute(_, { metadata, progress }) {
@@ -304,7 +304,7 @@ describe("Durable calls over NATS", () => {
     assertEquals(types, ["metadata", "progress", "result"]);
   });
 
-  withWorld("streams metadata once, even if others send it again", async (world) => {
+  withWorld("streams metadata once, even if it is replayed", async (world) => {
     const goOn = event();
     await world.serve([{
       ...task,
@@ -333,7 +333,7 @@ describe("Durable calls over NATS", () => {
     await spy.close();
   });
 
-  withWorld("runs a call again whose worker has died, with a higher attempt", async (world) => {
+  withWorld("runs a call again if its worker has died, with a higher attempt", async (world) => {
     const began = event();
     const attempts: (number | undefined)[] = [];
     const execute = (isFirst: boolean): NonNullable<ToolDefinition["execute"]> => (_, context) => {
@@ -376,7 +376,7 @@ describe("Durable calls over NATS", () => {
     });
   }
 
-  withWorld("says that a rejected call may have run if its first worker died", async (world) => {
+  withWorld("reports that a rejected call may have run if its first worker died", async (world) => {
     const { began, tool } = endlessTool(task);
     const first = await world.serve([tool], { leaseMs });
     const { dispatcher } = await world.call();
@@ -388,7 +388,7 @@ describe("Durable calls over NATS", () => {
     assertFailed(await running, "invalid_arguments", "", "unknown");
   });
 
-  withWorld("says of a call that may not be repeated that it may have run", async (world) => {
+  withWorld("reports that a call that is not repeated may have run", async (world) => {
     const began = event();
     const once = { ...task, idempotent: false };
     const first = await world.serve([{
@@ -408,7 +408,7 @@ describe("Durable calls over NATS", () => {
     assertMatch(world.errors.map(String).join("\n"), /the tool may have run \(task "run\.\S+"\)/);
   });
 
-  withWorld("runs a task later that its tool refuses, with a delay that grows", async (world) => {
+  withWorld("runs a task that its tool rejects later, with increasing delays", async (world) => {
     let runs = 0;
     await world.serve([{
       ...task,
@@ -432,7 +432,7 @@ describe("Durable calls over NATS", () => {
     assertEquals([runs, delays], [3, [1_000, 2_500]]);
   });
 
-  withWorld("keeps the answer of a task that its worker cannot continue now", async (world) => {
+  withWorld("stores the answer of a task that its worker cannot continue now", async (world) => {
     const { began, goOn, tool: slow } = slowTool({ name: "slow", description: "Waits." });
     const ask: ToolDefinition = {
       ...task,
@@ -475,7 +475,7 @@ describe("Durable calls over NATS", () => {
     assertEquals(runs, 4);
   });
 
-  withWorld("takes no more tasks than the limits of its calls let run", async (world) => {
+  withWorld("fetches no more tasks than the limits of its calls allow", async (world) => {
     await world.serve([{ ...task, execute: () => server.connect().then((one) => one.flush()) }], {
       dispatcher: { limits: { maxConcurrent: 2, maxQueued: 0 } },
     });
@@ -491,7 +491,7 @@ describe("Durable calls over NATS", () => {
     assertEquals([results.filter(({ ok }) => !ok), refused], [[], 0]);
   });
 
-  withWorld("leaves the tasks to other workers that it has no place for", async (world) => {
+  withWorld("fetches no tasks without a free slot: other workers run them", async (world) => {
     const { goOn, ...slow } = slowTool(task, "first");
     const { running: first, dispatcher } = await world.begin(slow, {}, { concurrency: 1 });
     const second = dispatcher.dispatch({ name: "build" }, { timeoutMs: 10_000 });
@@ -501,7 +501,7 @@ describe("Durable calls over NATS", () => {
     assertContent(await first, "first");
   });
 
-  withWorld("runs as many tasks of a tool at once as its concurrency says", async (world) => {
+  withWorld("limits the concurrent tasks of a tool to its concurrency", async (world) => {
     const [began, goOn] = [event(), event()];
     let running = 0;
     let most = 0;
@@ -526,7 +526,7 @@ describe("Durable calls over NATS", () => {
 
   const clocks = [[-60_000, "60 s behind"], [90_000_000, "at least 3600 s ahead of"]] as const;
   for (const [ms, skew] of clocks) {
-    withWorld(`passes tasks on while its clock is ${skew} the server's`, async (world) => {
+    withWorld(`returns tasks while its clock is ${skew} the server's`, async (world) => {
       const { began, goOn, tool } = slowTool(task, "built");
       const [seen, refused] = [event(), event()];
       const onError = (error: unknown): void => {
@@ -556,7 +556,7 @@ describe("Durable calls over NATS", () => {
   }
 
   for (const refused of ["$JS.API.STREAM.INFO.PLUE_CALLS", "plue.v1.run."]) {
-    withWorld(`sends a call again while no server answers "${refused}"`, async (world) => {
+    withWorld(`sends a call again while no server responds to "${refused}"`, async (world) => {
       await world.serve([task]);
       const { dispatcher, connection } = await world.call();
       const request = connection.request.bind(connection);
@@ -629,7 +629,7 @@ describe("Durable calls over NATS", () => {
     assertEquals([other.ok && other.content, runs()], ["built", 1]);
   });
 
-  withWorld("does not say that a tool has stopped if it goes on after an abort", async (world) => {
+  withWorld("does not report a tool as stopped if it continues after an abort", async (world) => {
     const { began, goOn, tool, runs } = slowTool({ ...task, idempotent: false });
     await world.serve([tool], { dispatcher: { graceMs: 1 } });
     const { registry } = await world.call();
@@ -650,7 +650,7 @@ describe("Durable calls over NATS", () => {
     goOn.come();
   });
 
-  withServer("counts the calls of a principal that come in one turn", async () => {
+  withServer("counts the calls of a principal that arrive in one turn", async () => {
     const calls = new DurableCalls(linkOf(await server.connect()), "_INBOX");
     const abort = new AbortController();
     const context = { signal: abort.signal, throwIfAborted() {} } as never;
@@ -666,7 +666,7 @@ describe("Durable calls over NATS", () => {
     }
   });
 
-  withOwnServer("counts no size that a message cannot have", async (world) => {
+  withOwnServer("ignores sizes that a message cannot have", async (world) => {
     await world.serve([task]);
     const { dispatcher, connection } = await world.call({ maxOwnerBytes: 65_536 });
     const owner = await ownerDigest("ann");
@@ -681,7 +681,7 @@ describe("Durable calls over NATS", () => {
     assertContent(result, "built");
   });
 
-  withOwnServer("closes a worker in time if the server is away at a result", async (world, own) => {
+  withOwnServer("closes a worker in time if the server is lost at a result", async (world, own) => {
     const { goOn, ...slow } = slowTool(task);
     const { worker } = await world.begin(slow, {}, { drainTimeoutMs: 0 });
     await own.kill();
@@ -690,7 +690,7 @@ describe("Durable calls over NATS", () => {
     assertEquals(worker.running, 0);
   });
 
-  withOwnServer("goes on when the server was away", async (world, own) => {
+  withOwnServer("continues after the server was unreachable", async (world, own) => {
     const { goOn, ...slow } = slowTool(task, "built");
     const { running, connection } = await world.begin(slow);
     await own.kill();
@@ -700,7 +700,7 @@ describe("Durable calls over NATS", () => {
     await connection.flush();
   });
 
-  withOwnServer("goes on when the server has lost its streams and buckets", async (world, own) => {
+  withOwnServer("continues after the server has lost streams and buckets", async (world, own) => {
     const worker = await world.serve([task]);
     const { dispatcher, registry } = await world.call();
     const store = await natsCallStore(await own.connect(), { secret: SECRET });
@@ -715,7 +715,7 @@ describe("Durable calls over NATS", () => {
     assertEquals((await changes.next()).tool.id, "later");
   });
 
-  withWorld("runs nothing that was changed, or is sent again", async (world) => {
+  withWorld("does not run changed or repeated messages", async (world) => {
     let runs = 0;
     await world.serve([{ ...task, execute: () => ++runs }]);
     const { dispatcher } = await world.call();
@@ -733,7 +733,7 @@ describe("Durable calls over NATS", () => {
     assertEquals(runs, 2);
   });
 
-  withWorld("holds a call for longer than its lease, so that it runs once", async (world) => {
+  withWorld("renews the lease of a long call, so that it runs once", async (world) => {
     let runs = 0;
     const goOn = event();
     const tool = {
@@ -758,7 +758,7 @@ describe("Durable calls over NATS", () => {
     assertEquals([result.ok && result.content, runs], ["built", 1]);
   });
 
-  withWorld("keeps a lease for the difference that clocks may have", async (world) => {
+  withWorld("extends a lease by the allowed difference of clocks", async (world) => {
     const runs = await Runs.open(linkOf(await server.connect()), {});
     for (const [ms, isHeld] of [[4_000, true], [6_000, false]] as const) {
       const key = `run.${world.name}.${ms}`;
@@ -774,7 +774,7 @@ describe("Durable calls over NATS", () => {
     await assertRejects(() => claimed, Error, "60.0 s ahead").finally(() => Date.now = now);
   });
 
-  withWorld("takes calls off the stream that cannot be run", async (world) => {
+  withWorld("removes calls that cannot be run from the stream", async (world) => {
     const systemNow = Date.now;
     let runs = 0;
     await world.serve([{ ...task, execute: () => ++runs }]);

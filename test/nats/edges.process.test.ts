@@ -46,7 +46,7 @@ async function serve(server: TestServer, env: Readonly<Record<string, string>>, 
 describe("Two edges of plue serve --nats", () => {
   const server = useServer();
 
-  withServer("answer for one another", async () => {
+  withServer("continue each other's calls", async () => {
     const ran = await files.write("ran", "");
     const env = { PLUE_TOKEN: TOKEN };
     await using _worker = await serve(server, { RAN: ran }, "test/cli/state_tools.mjs");

@@ -38,7 +38,7 @@ const ping: ToolDefinition = { name: "ping", description: "Answers.", execute: (
 describe("Workers and callers over NATS", () => {
   const { server, withWorld } = useWorlds();
 
-  withWorld("spreads calls over the workers", async (world) => {
+  withWorld("distributes calls over the workers", async (world) => {
     const ran = new Set<number>();
     for (const number of [1, 2, 3]) {
       await world.serve([{ ...ping, execute: () => void ran.add(number) }]);
@@ -49,7 +49,7 @@ describe("Workers and callers over NATS", () => {
     assertEquals(ran.size, 3);
   });
 
-  withWorld("says at once that no worker is there", async (world) => {
+  withWorld("fails immediately if there is no worker", async (world) => {
     const worker = await world.serve([ping]);
     const { dispatcher } = await world.call();
     await worker.kill();
@@ -76,7 +76,7 @@ describe("Workers and callers over NATS", () => {
     assertEquals((await dispatcher.dispatch({ name: "ping" })).ok, true);
   });
 
-  withOwnServer("says how much room a bucket needs", async (world) => {
+  withOwnServer("reports the required size of a bucket", async (world) => {
     const task: ToolDefinition = { ...ping, execution: "task" };
     const error = await assertRejects(() => world.serve([task]), Error);
     assertStringIncludes(
@@ -86,7 +86,7 @@ describe("Workers and callers over NATS", () => {
     );
   }, { jetstream: "max_file_store: 64MB" });
 
-  withWorld("goes on with another worker when one is gone, and no call is lost", async (world) => {
+  withWorld("uses another worker when one disconnects, and loses no call", async (world) => {
     const [one] = [await world.serve([ping]), await world.serve([ping])];
     const { dispatcher } = await world.call();
     await one.kill();
@@ -96,7 +96,7 @@ describe("Workers and callers over NATS", () => {
     assertEquals(results.filter((result) => !result.ok), []);
   });
 
-  withWorld("repeats a call whose worker died, if its tool may be repeated", async (world) => {
+  withWorld("repeats a call whose worker died if its tool is idempotent", async (world) => {
     const began = [event(), event()];
     let runs = 0;
     const tools = (isFirst: boolean): ToolDefinition[] =>
@@ -123,7 +123,7 @@ describe("Workers and callers over NATS", () => {
     assertEquals(runs, 3);
   });
 
-  withWorld("ends its calls before it stops, and takes no more", async (world) => {
+  withWorld("ends its calls before it stops, and accepts no others", async (world) => {
     const slow = { ...ping, name: "slow", idempotent: false };
     const { goOn, ...held } = slowTool(slow, "done");
     const { running, dispatcher, remote, connection, worker } = await world.begin(held);
@@ -143,7 +143,7 @@ describe("Workers and callers over NATS", () => {
     assertFailed(await running, "aborted");
   });
 
-  withWorld("follows definitions: new ones, changed ones, and those that go", async (world) => {
+  withWorld("follows new, changed and removed definitions", async (world) => {
     const old = await world.serve([ping]);
     const { registry, dispatcher } = await world.call();
     const changes = followChanges(registry);
@@ -170,7 +170,7 @@ describe("Workers and callers over NATS", () => {
     assertStringIncludes(String(await aborted.came), "The caller does not respond");
   });
 
-  withOwnServer("fails calls if the server is lost, and goes on afterwards", async (world, own) => {
+  withOwnServer("fails calls if the server is lost, and then continues", async (world, own) => {
     const { began, tool: hang } = endlessTool({ ...ping, name: "hang" });
     await world.serve([ping, hang]);
     const { dispatcher, connection } = await world.call();
@@ -192,7 +192,7 @@ describe("Workers and callers over NATS", () => {
     }
   });
 
-  withOwnServer("stops a worker soon while the server is silent", async (world, own) => {
+  withOwnServer("stops a worker soon while the server does not respond", async (world, own) => {
     const { tool, began, aborted } = endlessTool(ping);
     const { worker, running } = await world.begin({ tool, began }, {}, { drainTimeoutMs: 100 });
     own.pause();
@@ -204,7 +204,7 @@ describe("Workers and callers over NATS", () => {
     await running;
   });
 
-  withWorld("runs nothing that is unsigned, signed by others, or sent again", async (world) => {
+  withWorld("runs no messages that are unsigned, signed by others, or repeated", async (world) => {
     let runs = 0;
     const worker = await world.serve([{ ...ping, execute: () => ++runs }]);
     const seen: { subject: string; reply: string; data: Uint8Array }[] = [];
@@ -245,7 +245,7 @@ describe("Workers and callers over NATS", () => {
     );
   });
 
-  withWorld("takes no answers of others", async (world) => {
+  withWorld("ignores answers of others", async (world) => {
     const { began, goOn, tool } = slowTool(ping, "right");
     const worker = await world.serve([tool]);
     const inbox = event<string>();
@@ -262,14 +262,14 @@ describe("Workers and callers over NATS", () => {
     assertContent(await running, "right");
   });
 
-  withWorld("lists no definition that another hand has written", async (world) => {
+  withWorld("lists no definition with another signature", async (world) => {
     await world.serve([ping]);
     await world.serve([{ ...ping, name: "evil" }], { secret: "another-secret-of-theirs" });
     const { registry } = await world.call();
     assertEquals(registry.ids, ["ping"]);
   });
 
-  withWorld("lets a secret be replaced", async (world) => {
+  withWorld("supports the replacement of a secret", async (world) => {
     const next = "the-next-secret-of-the-tests";
     await world.serve([ping], { secret: [SECRET, next] });
     const { dispatcher } = await world.call({ secret: [next, SECRET] });
@@ -290,7 +290,7 @@ describe("Workers and callers over NATS", () => {
     assertStringIncludes(`${world.errors.at(-1)}`, "wrong signature, and was not run (512 of them");
   });
 
-  withWorld("goes on whatever its hooks do", async (world) => {
+  withWorld("continues whatever its hooks do", async (world) => {
     let told = 0;
     const hooks = [
       () => {
@@ -314,7 +314,7 @@ describe("Workers and callers over NATS", () => {
     assert(told >= 2);
   });
 
-  withServer("says in one sentence what is wrong with its options", async () => {
+  withServer("describes invalid options in one sentence", async () => {
     const connection = await server.connect();
     const registry = new ToolRegistry();
     const wrong: readonly (readonly [unknown, string])[] = [
@@ -355,7 +355,7 @@ describe("Workers and callers over NATS", () => {
     }
   });
 
-  withServer("says in one sentence what a server cannot do", async () => {
+  withServer("describes a missing feature of a server in one sentence", async () => {
     await using bare = await TestServer.start({ config: "" });
     await using narrow = await TestServer.start({ lines: "max_payload: 1024" });
     const closed = await server.connect();
@@ -378,7 +378,7 @@ describe("Workers and callers over NATS", () => {
     }
   });
 
-  withWorld("gives a tool its declared context, and checks it on both sides", async (world) => {
+  withWorld("passes a tool its declared context, and checks it on both sides", async (world) => {
     const schema = {
       type: "object",
       properties: { tenant: { type: "string" } },
@@ -405,7 +405,7 @@ describe("Workers and callers over NATS", () => {
     }
   });
 
-  withWorld("gives the worker's rules the tenant of the caller", async (world) => {
+  withWorld("passes the tenant of the caller to the worker's rules", async (world) => {
     const notB = rules([{
       name: "not-b",
       decide: ({ tenant }) => tenant === "b" ? deny("no") : "allow",

@@ -10,7 +10,7 @@ import { linkOf } from "./world.ts";
 describe("Fleet", () => {
   const server = useServer();
 
-  withServer("has the workers of its registry that were heard in the last 6 s", async () => {
+  withServer("has the workers of its registry whose last message is at most 6 s old", async () => {
     const [near, far] = [await server.connect(), await server.connect()];
     const seal = new Seal("test", SECRET);
     let now = 0;

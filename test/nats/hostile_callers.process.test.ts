@@ -40,7 +40,7 @@ describe("A hostile caller over NATS", () => {
     return { spy, call: call.came, news: news.came };
   }
 
-  withWorld("cannot give the call of another caller its own result", async (world) => {
+  withWorld("cannot set the result of another caller's call", async (world) => {
     const { began, goOn, tool } = slowTool({ ...echo, name: "pay" }, "paid");
     const worker = await world.serve([tool, echo]);
     const { dispatcher } = await world.call();
@@ -63,7 +63,7 @@ describe("A hostile caller over NATS", () => {
     assertContent(await running, "paid");
   });
 
-  withWorld("cannot have a caller abort the call of another caller", async (world) => {
+  withWorld("cannot cause a caller to abort another caller's call", async (world) => {
     const { began, goOn, tool } = slowTool({ ...echo, name: "pay" }, "paid");
     const worker = await world.serve([tool]);
     const { dispatcher, connection } = await world.call();

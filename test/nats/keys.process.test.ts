@@ -33,7 +33,7 @@ const task: ToolDefinition = { ...ping, name: "task", execution: "task" };
 describe("Keys of callers and workers", () => {
   const { server, withWorld } = useWorlds();
 
-  withServer("keep the values of workers out of the tasks of callers", async () => {
+  withServer("exclude the values of workers from the tasks of callers", async () => {
     const connection = await server.connect();
     const open = (keys: { readonly keys: NatsKeys }) =>
       natsCallStore(connection, { bucket: "roles", secret: SECRET, ...keys });
@@ -50,7 +50,7 @@ describe("Keys of callers and workers", () => {
     assertEquals(listed, ["task.ann.own"]);
   });
 
-  withWorld("let callers call and workers serve, also while a key is replaced", async (world) => {
+  withWorld("allow callers to call and workers to serve while a key changes", async (world) => {
     const { began, tool: stop } = endlessTool({ ...task, name: "stop" });
     const ask: ToolDefinition = {
       ...{ ...ping, name: "ask" },
@@ -82,7 +82,7 @@ describe("Keys of callers and workers", () => {
     assertFailed(await dispatcher.dispatch({ name: "ping" }), "unavailable", "", "no");
   });
 
-  withWorld("keep a worker from calling as a caller", async (world) => {
+  withWorld("prevent a worker from calling as a caller", async (world) => {
     const ran: string[] = [];
     const note = (tool: ToolDefinition): ToolDefinition => ({
       ...tool,
@@ -110,7 +110,7 @@ describe("Keys of callers and workers", () => {
     assertEquals(ran, []);
   });
 
-  withWorld("keep a caller from serving tools and from writing results", async (world) => {
+  withWorld("prevent a caller from serving tools and writing results", async (world) => {
     await world.serve([ping], keys(worker));
     const forged: ToolDefinition = { ...ping, description: "Forged.", execute: () => "forged" };
     await world.serve([forged, { ...forged, name: "more" }], {

@@ -14,7 +14,7 @@ const ping: ToolDefinition = { name: "ping", description: "Answers.", execute: (
 describe("remoteToolsPerCall()", () => {
   const server = useServer();
 
-  withServer("closes the connection of each call, and of each look", async () => {
+  withServer("closes the connection of each call, and of each refresh", async () => {
     const far = new ToolRegistry({ tools: [ping] });
     const served = await serveTools(far, await server.connect(), { secret: SECRET });
     const opened: Connection[] = [];
@@ -39,7 +39,7 @@ describe("remoteToolsPerCall()", () => {
     assertEquals(opened.every((connection) => connection.isClosed()), true);
   });
 
-  withServer("tells of a look that fails once it knows the tools, and rejects before", async () => {
+  withServer("rejects if the first refresh fails, and reports a later failure", async () => {
     const errors: unknown[] = [];
     let isDown = true;
     const tools = remoteToolsPerCall(async () => {
@@ -57,7 +57,7 @@ describe("remoteToolsPerCall()", () => {
     assertEquals(errors.map(String), ["Error: No way"]);
   });
 
-  withServer("looks for other workers where those that it knows are gone", async () => {
+  withServer("finds other workers if the known ones have ended", async () => {
     const far = new ToolRegistry({ tools: [{ ...ping, name: "moved" }] });
     const serve = async () =>
       await serveTools(far, await server.connect(), { secret: SECRET, name: "moving" });

@@ -30,7 +30,7 @@ const users = `authorization {
 }`;
 
 describe("Users of NATS with narrow permissions", () => {
-  withServer("call and serve tools once an administrator has made the streams", async () => {
+  withServer("call and serve tools once an administrator has created the streams", async () => {
     await using server = await TestServer.start({ lines: `${await permissions()}\n${users}` });
     const connect = (user: string) => server.connect({ user, pass: user });
     const work: ToolDefinition = {

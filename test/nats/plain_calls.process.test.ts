@@ -35,7 +35,7 @@ const ping: ToolDefinition = { name: "ping", description: "Answers.", execute: (
 describe("Plain calls over NATS", () => {
   const { server, withWorld } = useWorlds();
 
-  withWorld("runs a call once when others say that its worker is not there", async (world) => {
+  withWorld("runs a call once despite fake reports that its worker is missing", async (world) => {
     const { began, goOn, tool: pay, runs } = slowTool(ping, "paid");
     await world.serve([pay]);
     await world.serve([pay]);
@@ -56,7 +56,7 @@ describe("Plain calls over NATS", () => {
     assertEquals([result.ok ? result.content : result.error, runs()], ["paid", 1]);
   });
 
-  withWorld("says that it has a call before the tool begins", async (world) => {
+  withWorld("confirms a call before the tool begins", async (world) => {
     // Messages of one connection arrive in their order, so the tool sends one as well.
     const begin = () => worker.connection.publish("begun");
     const worker = await world.serve([{ ...ping, execute: begin }]);
@@ -76,7 +76,7 @@ describe("Plain calls over NATS", () => {
     assertEquals(await begun.came, 1);
   });
 
-  withServer("says at the start which messages a user may not receive", async () => {
+  withServer("reports at the start which messages a user may not receive", async () => {
     await using own = await TestServer.start({
       lines: `authorization { users: [
         { user: deaf, password: x, permissions: { publish: ">", subscribe: "_INBOX.>" } }
@@ -89,7 +89,7 @@ describe("Plain calls over NATS", () => {
     await assertRejects(() => remoteTools(deaf, { registry, secret: SECRET }), Error, why);
   });
 
-  withServer("goes on with a call that was accepted before its user lost the right", async () => {
+  withServer("continues a call that was accepted before its user lost the permission", async () => {
     const users = (denied = "") =>
       `authorization { users: [
         { user: worker, password: x },
@@ -114,7 +114,7 @@ describe("Plain calls over NATS", () => {
     assertContent(await accepted, "pong");
   });
 
-  withWorld("says that a result was truncated", async (world) => {
+  withWorld("reports that a result was truncated", async (world) => {
     const returns = { type: "string", minLength: 500 } as const;
     await world.serve([{ ...ping, returns, execute: () => "x".repeat(500) }], {
       dispatcher: { maxOutputBytes: 200, outputOverflow: "truncate" },
@@ -124,7 +124,7 @@ describe("Plain calls over NATS", () => {
     assertEquals(result.ok && result.truncated, true);
   });
 
-  withWorld("does not repeat a call that has yielded something", async (world) => {
+  withWorld("does not repeat a call that has yielded a value", async (world) => {
     const gone = event();
     const tool = (isFirst: boolean): ToolDefinition => ({
       ...ping,
@@ -155,7 +155,7 @@ describe("Plain calls over NATS", () => {
     assertStringIncludes(message, "may have run");
   });
 
-  withWorld("passes on the outputs of one worker, even if its tool then refuses", async (world) => {
+  withWorld("forwards outputs of one worker, even if its tool then rejects", async (world) => {
     const tool: ToolDefinition = {
       ...ping,
       async *execute() {
@@ -181,7 +181,7 @@ describe("Plain calls over NATS", () => {
       [1, 1_000, 195],
     ] as const
   ) {
-    withWorld(`makes few outputs of ${size} bytes before they are taken`, async (world) => {
+    withWorld(`creates few outputs of ${size} bytes before they are consumed`, async (world) => {
       let made = 0;
       await world.serve([ping, {
         ...ping,
@@ -203,7 +203,7 @@ describe("Plain calls over NATS", () => {
     });
   }
 
-  withWorld("ignores an answer of a worker that others send again", async (world) => {
+  withWorld("ignores a replayed answer of a worker", async (world) => {
     const { began, goOn, tool } = slowTool(ping, "pong");
     await world.serve([tool]);
     const replayed = event();
@@ -231,7 +231,7 @@ describe("Plain calls over NATS", () => {
   });
 
   for (const what of ["credit", "abort"]) {
-    withWorld(`goes on after a message with ${what} to its worker was lost`, async (world) => {
+    withWorld(`continues after the loss of a message with ${what} to its worker`, async (world) => {
       const { began, aborted, tool } = endlessTool({ ...ping, name: "endless" });
       await world.serve([tool, {
         ...ping,
@@ -263,7 +263,7 @@ describe("Plain calls over NATS", () => {
     });
   }
 
-  withWorld("ends a call of whose answers one is lost", async (world) => {
+  withWorld("ends a call if one of its answers is lost", async (world) => {
     const { connection } = await world.serve([{
       ...ping,
       async *execute() {
@@ -290,7 +290,7 @@ describe("Plain calls over NATS", () => {
   const outcomes = { sync: "closed; the tool may have run", task: "closed; the call may continue" };
   for (const execution of ["sync", "task"] as const) {
     for (const what of ["registry", "connection"]) {
-      withWorld(`says of a call (${execution}) that the ${what} was closed`, async (world) => {
+      withWorld(`reports for a call (${execution}) that the ${what} was closed`, async (world) => {
         const { goOn, ...slow } = slowTool({ ...ping, execution });
         const { running, remote, connection } = await world.begin(slow);
         await (what === "registry" ? remote : connection).close();
@@ -306,7 +306,7 @@ describe("Plain calls over NATS", () => {
     assertEquals(world.errors, []);
   });
 
-  withWorld("tells the worker how long a call may take", async (world) => {
+  withWorld("sends the remaining time of a call to the worker", async (world) => {
     const remaining = event<number>();
     await world.serve([ping], {
       dispatcher: { hooks: { before: ({ remainingMs }) => remaining.come(remainingMs) } },
@@ -317,7 +317,7 @@ describe("Plain calls over NATS", () => {
     assert(ms > 0 && ms <= 20_000, `${ms}`);
   });
 
-  withWorld("goes to a worker that has a place", async (world) => {
+  withWorld("sends a call to a worker with a free slot", async (world) => {
     const goOn = event();
     const all = event();
     let running = 0;
@@ -338,7 +338,7 @@ describe("Plain calls over NATS", () => {
     assertEquals((await Promise.all(calls)).map(({ ok }) => ok), [true, true, true]);
   });
 
-  withWorld("does not hear a worker's old message again", async (world) => {
+  withWorld("ignores a replayed message of a worker", async (world) => {
     const worker = await world.serve([ping]);
     const { dispatcher, registry, connection } = await world.call();
     const subject = `plue.v1.here.${world.name}.${worker.worker}`;
@@ -357,7 +357,7 @@ describe("Plain calls over NATS", () => {
     assertEquals(registry.getAvailableTools().length, 0);
   });
 
-  withWorld("takes a remote tool when a local one of its id is gone", async (world) => {
+  withWorld("registers a remote tool when the local one with its id is removed", async (world) => {
     await world.serve([ping]);
     const registry = new ToolRegistry({ tools: [{ ...ping, description: "Local." }] });
     await world.call({ registry });
@@ -366,7 +366,7 @@ describe("Plain calls over NATS", () => {
     assertEquals(registry.getTool("ping")?.description, "Answers.");
   });
 
-  withWorld("says of a call that is aborted while it waits that nothing has run", async (world) => {
+  withWorld("reports that a call aborted while it waits has not run", async (world) => {
     const { began, goOn, tool, runs } = slowTool(ping);
     const waits = event();
     await world.serve([tool], {
@@ -387,7 +387,7 @@ describe("Plain calls over NATS", () => {
     assertEquals([(await first).ok, runs()], [true, 1]);
   });
 
-  withWorld("may be continued again with a ticket that met a busy worker", async (world) => {
+  withWorld("accepts a ticket again after a busy worker has rejected it", async (world) => {
     const { began, goOn, tool: slow } = slowTool({ ...ping, name: "slow" });
     let runs = 0;
     const pay: ToolDefinition = {
@@ -427,7 +427,7 @@ describe("Plain calls over NATS", () => {
     assertEquals((await running).ok, false);
   });
 
-  withWorld("shows the arguments that a worker's hook changed with its question", async (world) => {
+  withWorld("shows arguments that a worker's hook has changed in the question", async (world) => {
     const asking: ToolDefinition = {
       ...ping,
       parameters: { type: "object", properties: { path: { type: "string" } } },
@@ -462,7 +462,7 @@ describe("Plain calls over NATS", () => {
     });
   }
 
-  withWorld("runs a call whose telemetry fails, and says so", async (world) => {
+  withWorld("runs a call whose telemetry fails, and logs the error", async (world) => {
     const fail = (): never => {
       throw new Error("no trace");
     };

@@ -84,7 +84,7 @@ describe("ServedCalls", () => {
     return { clock, read, call, far, served };
   }
 
-  withServer("says at once after a stop of its process that its calls still run", async () => {
+  withServer("sends heartbeats immediately after a pause of its process", async () => {
     const [began, goOn] = [event(), event()];
     const { clock, call } = await open({
       async execute() {
@@ -102,7 +102,7 @@ describe("ServedCalls", () => {
     assertEquals(frames.map(({ type }) => type), ["accepted", "beat", "result"]);
   });
 
-  withServer("runs a call once, however long it runs", async () => {
+  withServer("runs a long call once", async () => {
     let runs = 0;
     const goOn = event();
     const { clock, call, read } = await open({
@@ -122,7 +122,7 @@ describe("ServedCalls", () => {
     assertEquals([runs, frames.at(-1)?.type], [1, "result"]);
   });
 
-  withServer("answers only to the inbox of a call's own id", async () => {
+  withServer("sends answers only to the inbox of a call's own id", async () => {
     let runs = 0;
     const { call, read } = await open({ idempotent: true, execute: () => ++runs });
     const wrong = ["_INBOX.of.another", "$KV.plue_calls.own", "plue.v1.here.own"]
@@ -133,7 +133,7 @@ describe("ServedCalls", () => {
   });
 
   for (const idempotent of [false, true]) {
-    withServer(`hears aborts sent while it was stopped (idempotent: ${idempotent})`, async () => {
+    withServer(`handles aborts sent during a pause (idempotent: ${idempotent})`, async () => {
       let runs = 0;
       const { clock, call, read } = await open({ idempotent, execute: () => ++runs });
       // After a pause of the process, the timer fires before the messages are read.
@@ -151,7 +151,7 @@ describe("ServedCalls", () => {
     });
   }
 
-  withServer("sends no more after a grant that is not a number", async () => {
+  withServer("ignores a grant that is not a number", async () => {
     let sent = 0;
     const { call, read } = await open({
       idempotent: true,
@@ -171,7 +171,7 @@ describe("ServedCalls", () => {
     await read();
   });
 
-  withServer("forgets a call of which no more comes", async () => {
+  withServer("drops an incomplete call after a timeout", async () => {
     const { clock, call, read } = await open({ execute: () => "done" });
     const large = call("x".repeat(1_200_000), () => 1);
     await read();
@@ -181,7 +181,7 @@ describe("ServedCalls", () => {
     assertEquals(large.frames, []);
   });
 
-  withServer("refuses large calls when too many are on their way", async () => {
+  withServer("rejects large calls while too many are incomplete", async () => {
     const { call } = await open({ execute: () => "done" });
     assertEquals(MAX_KEPT_BYTES, 128 * 1_024 ** 2);
     const sizes = [6_000_000, 6_000_000, 4_000_000];
@@ -215,7 +215,7 @@ describe("ServedCalls", () => {
     return { asked: asked.came, release: released.come };
   }
 
-  withServer("sends large results as fast as the server takes them", async () => {
+  withServer("sends large results as fast as the server confirms them", async () => {
     const { call, far } = await open({ idempotent: true, execute: () => "x".repeat(6_000_000) });
     let [unconfirmed, most] = [0, 0];
     const [flush, publish] = [far.flush.bind(far), far.publish.bind(far)];
@@ -233,7 +233,7 @@ describe("ServedCalls", () => {
     assertLess(most, 5_000_000);
   });
 
-  withServer("says that calls run whose large results wait to be sent", async () => {
+  withServer("sends heartbeats of calls whose large results wait to be sent", async () => {
     const { call, clock, far } = await open(sized);
     const { asked, release } = holdFlush(far);
     const first = call({ size: 6_000_000 });
@@ -249,7 +249,7 @@ describe("ServedCalls", () => {
     assertEquals([types(first.frames), types(second.frames)], [["result"], ["beat", "result"]]);
   });
 
-  withServer("refuses calls of a tool of whose results too many wait to be sent", async () => {
+  withServer("rejects calls of a tool if too many of its results wait to be sent", async () => {
     const { call, far } = await open(sized);
     const { release } = holdFlush(far);
     const large = [1, 2, 3].map(() => call({ size: 5_000_000 }));

@@ -98,7 +98,7 @@ describe("The start with NATS", () => {
     await Promise.all(all.map((server) => server.stop()));
   });
 
-  withServer("says which server does not answer, and what one cannot do", async () => {
+  withServer("names a server that does not respond, and its missing features", async () => {
     const info = { server_id: "X", version: "2.8.4", proto: 1, headers: true, jetstream: true };
     const old = await impostor(`INFO ${JSON.stringify({ ...info, max_payload: 1_048_576 })}\r\n`);
     try {
@@ -116,7 +116,7 @@ describe("The start with NATS", () => {
     }
   });
 
-  withServer("says what is wrong with a user", async () => {
+  withServer("describes an invalid user", async () => {
     const token = await start({ lines: 'authorization { token: "sesame3" }' });
     const user = (one: string, { url }: TestServer) => ({
       PLUE_NATS: url.replace("//", `//${one}@`),
@@ -137,7 +137,7 @@ describe("The start with NATS", () => {
     await works(user("sesame3", token));
   });
 
-  withServer("says what is wrong with a file of credentials", async () => {
+  withServer("describes an invalid file of credentials", async () => {
     const { lines, files: creds } = decentralised();
     const keys = withKeys();
     const [jwts, seeds] = await Promise.all([start({ lines }), start({ lines: keys.lines })]);
@@ -155,7 +155,7 @@ describe("The start with NATS", () => {
     await works(await file(`${keys.right}\n`, seeds));
   });
 
-  withTls("says what is wrong with TLS, and uses it", async () => {
+  withTls("describes an invalid TLS configuration, and uses TLS", async () => {
     const right = certificates(files.path, "IP:127.0.0.1,DNS:localhost");
     const other = certificates(files.path, "DNS:other.example");
     const [server, foreign] = await Promise.all([start(right), start(other)]);
@@ -209,7 +209,7 @@ describe("The start with NATS", () => {
     await served.close();
   });
 
-  withServer("says while it serves that the connection is lost, and that it is back", async () => {
+  withServer("reports while it serves that the connection is lost, and restored", async () => {
     const own = await start();
     await using program = startProgram(
       process.execPath,

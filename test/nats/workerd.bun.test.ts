@@ -76,7 +76,7 @@ describe("a Worker on workerd", () => {
     await server?.stop();
   });
 
-  withWorkerd("calls tools, many at once, until the server is lost", async () => {
+  withWorkerd("calls many tools concurrently, until the server is lost", async () => {
     const one = await serve("one");
     await serve("two");
     const list = await fetch(`${worker.url}/tools`, {

@@ -152,14 +152,14 @@ describe("a loop over OpenAI Chat", () => {
     });
   });
 
-  it("stops after as many requests as it may make", async () => {
+  it("stops at the maximum number of requests", async () => {
     const turn = completion(asked, "tool_calls");
     script(turn, turn, turn);
     const run = await runTools(client(), request, { ...options, maxTurns: 2 });
     assertEquals([run.stop, run.messages.length, bodies.length], ["turns", 7, 2]);
   });
 
-  it("sends the tools of the request too, and no empty list", async () => {
+  it("sends the tools of the request, too, and no empty list", async () => {
     const done = completion({ content: "3" }, "stop");
     script(done, done);
     const own = { type: "function" as const, function: { name: "own", parameters: {} } };
@@ -246,7 +246,7 @@ describe("a loop over OpenAI Responses", () => {
     }
   });
 
-  it("rejects where the stream breaks off", async () => {
+  it("rejects if the stream breaks off", async () => {
     script([{ type: "response.created", response: response() }]);
     await assertRejects(
       () => drain(streamTools(client(), request, options)),
@@ -341,7 +341,7 @@ describe("a loop over Anthropic", () => {
     assertEquals(run.response?.stop_reason, "end_turn");
   });
 
-  it("resumes where the provider paused its turn", async () => {
+  it("resumes a turn that the provider has paused", async () => {
     const search = { type: "server_tool_use", id: "s1", name: "web_search", input: {} };
     script(message("pause_turn", search), message("end_turn", text));
     const run = await runTools(client(), request, options);

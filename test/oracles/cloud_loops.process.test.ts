@@ -350,7 +350,7 @@ for (const [name, make] of Object.entries({ Gemini: gemini, Bedrock: bedrock, Mi
 }
 
 describe("a loop over Bedrock", () => {
-  it("needs the client with a function for each operation", async () => {
+  it("requires the client with a function for each operation", async () => {
     const client = new BedrockRuntimeClient({ region: "us-east-1" });
     await assertRejects(
       () => runTools(client, {} as never, { ...options, target: "bedrock" }),

@@ -146,14 +146,14 @@ describe("toLangChainTools()", () => {
     assertStringIncludes(String(answer?.content), "math__add");
   });
 
-  it("throws outside of an agent, where there is no message", async () => {
+  it("throws outside of an agent, which has no message", async () => {
     // By its type, `tool` makes two kinds of tools. From JSON schemas, it makes only one kind.
     const [one, other] = toLangChainTools(toolset, { dispatcher, ...kit }) as StructuredTool[];
     assertEquals(await one?.invoke({ a: 1, b: 2 }), '{"sum":3,"noted":false}');
     await assertRejects(async () => void await other?.invoke({}), Error, THREW);
   });
 
-  it("creates tools for core 1.4 too, which writes to its input", async () => {
+  it("creates tools even for core 1.4, which writes to its input", async () => {
     const kit14 = { tool: tool14, ToolMessage: ToolMessage14 };
     const [one] = toLangChainTools(toolset, { dispatcher, ...kit14 }) as StructuredTool14[];
     const answer: unknown = await one?.invoke(

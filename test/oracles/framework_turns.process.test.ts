@@ -117,7 +117,7 @@ describe("a turn with LangChain", () => {
     }
   });
 
-  it("puts AIMessageChunks together", async () => {
+  it("concatenates AIMessageChunks", async () => {
     const stream = accumulateCalls("langchain", options.names);
     const chunk = (args: string, more: object = {}): AIMessageChunk =>
       new AIMessageChunk({

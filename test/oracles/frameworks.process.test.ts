@@ -139,12 +139,12 @@ function withoutExamples(tools: unknown): unknown {
 }
 
 describe("LangChain's convertToOpenAITool()", () => {
-  it("makes of plain tools what plue sends to OpenAI", () => {
+  it("converts plain tools in the same way as plue for OpenAI", () => {
     const tools = exportTools(SIMPLE, "langchain").tools.map((one) => convertToOpenAITool(one));
     assertEquals<unknown>(tools, exportTools(SIMPLE, "openai.chat").tools);
   });
 
-  it("makes of all tools what plue sends to OpenAI, but for hard schemas", () => {
+  it("converts all tools in the same way as plue for OpenAI, except for hard schemas", () => {
     // OpenAI accepts at most this number of tools.
     const list = ALL.slice(0, 128);
     const tools = exportTools(list, "langchain").tools.map((one) => convertToOpenAITool(one));
@@ -152,7 +152,7 @@ describe("LangChain's convertToOpenAITool()", () => {
     assertEquals(withoutSchemas(tools), withoutSchemas(expected));
   });
 
-  it("makes of strict tools what plue sends to OpenAI", () => {
+  it("converts strict tools in the same way as plue for OpenAI", () => {
     const expected = exportTools(ALL, "openai.chat.strict").tools
       .filter((one) => one.function.strict === true);
     assertGreater(expected.length, 1);

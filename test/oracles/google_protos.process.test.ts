@@ -78,7 +78,7 @@ function faults(type: protobuf.Type, value: unknown, path = ""): readonly string
 const sent = (tools: unknown): readonly unknown[] => JSON.parse(JSON.stringify(tools));
 
 describe("the walk through a proto", () => {
-  it("finds what is not in it", () => {
+  it("finds values that the proto does not define", () => {
     const parameters = {
       type: "object",
       minLength: 1,

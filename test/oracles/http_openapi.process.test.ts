@@ -43,7 +43,7 @@ describe("the document of the handler", () => {
     await assertRejects(() => SwaggerParser.validate({ ...document, paths: 5 } as never));
   });
 
-  it("fits what the handler answers, results and problems", async () => {
+  it("describes the handler's responses, results and problems", async () => {
     const resolved = await SwaggerParser.dereference(structuredClone(document) as never) as Json;
     const at = (...keys: readonly string[]): unknown =>
       keys.reduce<unknown>((value, key) => (value as Json)[key], resolved);

@@ -338,7 +338,7 @@ describe("fromLangChainTools()", () => {
     );
   });
 
-  it("passes on images and failed messages, and rejects entries without a function", async () => {
+  it("returns images and failed messages, and rejects entries without a function", async () => {
     const image = { type: "image_url", image_url: { url: "data:image/png;base64,AA==" } };
     const tools = fromLangChainTools([
       langChainTool(() => [image], { name: "draw", description: "Draws.", schema: z.object({}) }),
@@ -363,7 +363,7 @@ describe("fromLangChainTools()", () => {
 });
 
 describe("fromMcpServer()", () => {
-  it("passes on images, metadata, risks and progress", async () => {
+  it("returns images, metadata, risks and progress", async () => {
     const server = new McpServer({ name: "s", version: "1.0.0" });
     const draw = { ...bare("Draws."), annotations: { destructiveHint: true } };
     server.registerTool("draw", draw, async (_, { mcpReq }) => {

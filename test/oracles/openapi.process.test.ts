@@ -63,7 +63,7 @@ for (const [name, check, invalid, canRead] of VALIDATORS) {
       await assertRejects(() => check({ ...documentOf(ALL), ...invalid }));
     });
 
-    it("accepts the documents of all tools, of none, and of any", async () => {
+    it("accepts the documents of all tools, of no tools, and of random tools", async () => {
       await check(documentOf(ALL));
       await check(documentOf([]));
       await fc.assert(
@@ -79,7 +79,7 @@ describe("the content of the document", () => {
   const operations = Object.values(document["paths"] as Readonly<Record<string, { post: Json }>>)
     .map(({ post }) => post);
 
-  it("has one operation per tool, with an id of its own", () => {
+  it("has one operation per tool, with a unique id", () => {
     const ids = operations.map((operation) => operation["operationId"]);
     assertEquals(ids.length, ALL.length);
     assertEquals(new Set(ids).size, ALL.length);

@@ -67,7 +67,7 @@ describe("the bundled library", () => {
     assertMatch(printed, /at makeTool \(.*?\/dist\/chunks\/core\.js:/);
   });
 
-  test("checks schemas of an app's own TypeBox where no code may be generated", () => {
+  test("checks schemas of an app's own TypeBox without code generation", () => {
     const printed = runCode(
       `import { defineTool, ToolDispatcher, ToolRegistry } from "@plue/tools";
        import Type from "typebox";

@@ -49,7 +49,7 @@ for (const [name, command, ...args] of RUNTIMES) {
     startProgram(command, [...args, COMMAND, ...words], {}, folder);
 
   describe(`plue on ${name}`, () => {
-    test("prints results on standard output, and what tools log elsewhere", async () => {
+    test("prints results on standard output, and logs of tools on standard error", async () => {
       await using program = start("call", "-f", NOISY, "noisy");
       assertEquals(await program.ended, { code: 0, signal: null });
       assertEquals(JSON.parse(program.output.stdout), { answer: 42 });
@@ -155,7 +155,7 @@ for (const [name, command, ...args] of RUNTIMES) {
       assertMatch(terminal.text(), /launched\r\n$/);
     });
 
-    test("is interrupted by Ctrl-C, at a question and during a call", async () => {
+    test("ends at Ctrl-C, at a question and during a call", async () => {
       const call = (tool: string) =>
         openTerminal([command, ...args, COMMAND, "call", "-f", TOOLS, tool], { NO_COLOR: "1" });
       const shown = { launch: /Run the tool "launch"[^]*No/, wait: /waiting/ };

@@ -260,7 +260,7 @@ describe("the npm package", () => {
     }
   });
 
-  test("shows a mistake in a program without pages of bundled code", () => {
+  test("shows an error of a program without pages of bundled code", () => {
     const program = `import { defineTool } from "${manifest.name}"; defineTool({ name: 1 });`;
     const { stderr } = spawnSync("node", ["--input-type=module", "-e", program], {
       cwd: app,
@@ -288,7 +288,7 @@ describe("the npm package", () => {
     assertMatch(run("node", ["same.mjs"], folder), /^[1-9]\d* true$/m);
   });
 
-  test("names jose at the first request of jwtAuth() without it, whatever its token is", () => {
+  test("names jose at the first request of jwtAuth() without it, for any token", () => {
     const folder = createApp("without-jose", ["hono"]);
     writeFileSync(
       join(folder, "jwt.mjs"),
@@ -435,7 +435,7 @@ describe("the types of the npm package", () => {
   }
 
   for (const needsPeers of [false, true]) {
-    test(`are right in themselves, ${needsPeers ? "with the peers" : "without a peer"}`, () => {
+    test(`are valid, ${needsPeers ? "with the peers" : "without a peer"}`, () => {
       const specifiers = SPECIFIERS.filter((name) => (name in TYPED_PEERS) === needsPeers);
       const peers = needsPeers ? [...new Set(Object.values(TYPED_PEERS).flat())] : [];
       const folder = createApp(`typed-${needsPeers}`, peers);

@@ -31,7 +31,7 @@ describe("the bridge to the 527 tools of LiveMCPBench", () => {
     }
   });
 
-  withData("answers searches in a quarter of the tokens that listing the tools takes", async () => {
+  withData("returns searches with a quarter of the tokens of a list of the tools", async () => {
     const dispatcher = new ToolDispatcher(bridge);
     let answers = 0;
     let listings = 0;

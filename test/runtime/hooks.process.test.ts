@@ -30,10 +30,10 @@ async function useHooks(): Promise<void> {
   ended = { code, errors, last: lines.at(-1) };
 }
 
-describe("a hook of an owner", () => {
+describe("a hook of a host", () => {
   beforeAll(useHooks, 300_000);
 
-  it("does not end the process, whatever it does", () => {
+  it("never ends the process", () => {
     assertEquals(ended, { code: 0, errors: "", last: "done" });
   });
 

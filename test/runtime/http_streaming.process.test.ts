@@ -73,7 +73,7 @@ describe("the handler behind a real server", () => {
     assertEquals((await watch()).started, before.started);
   });
 
-  it("turns away another Host on the wire", async () => {
+  it("rejects another Host header", async () => {
     const socket = await connected();
     const answer = new Promise<string>((done) => {
       let text = "";

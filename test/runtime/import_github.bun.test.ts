@@ -25,14 +25,14 @@ const document: { readonly tools: readonly Listed[] } = there
 const sorted = document.tools.toSorted((a, b) => a.name < b.name ? -1 : 1);
 
 describe("the tools of GitHub's MCP server", () => {
-  withData("are imported, all of them, with nothing to warn of", () => {
+  withData("are all imported, without warnings", () => {
     const { tools, warnings, rejected } = importTools("mcp", document, { namespace: "github" });
     assertEquals(tools.length, 117);
     assertEquals([warnings, rejected], [[], []]);
     assertEquals(tools.every(({ id, name }) => id === `github:${name}`), true);
   });
 
-  withData("are what they were after import and export", () => {
+  withData("are unchanged after import and export", () => {
     const { tools } = importTools("mcp", document);
     for (const target of ["mcp@2026-07-28", "mcp@2025-11-25"] as const) {
       const { tools: again, losses, rejected } = exportTools(tools, target);
@@ -44,7 +44,7 @@ describe("the tools of GitHub's MCP server", () => {
     }
   });
 
-  withData("have the risk that their hints say", () => {
+  withData("have the risk that follows from their hints", () => {
     for (const [index, { risk }] of importTools("mcp", document).tools.entries()) {
       const hints = document.tools[index]?.annotations;
       const wanted = hints?.destructiveHint === true
@@ -56,7 +56,7 @@ describe("the tools of GitHub's MCP server", () => {
     }
   });
 
-  withData("go to every target, and come back from those that are sources too", () => {
+  withData("are exported to every target, and imported again unchanged", () => {
     const { tools } = importTools("mcp", document);
     for (const { id } of listTargets()) {
       const { rejected, names } = exportTools(tools, id);
@@ -81,7 +81,7 @@ describe("the tools of GitHub's MCP server", () => {
     }
   });
 
-  withData("come back from OpenAPI as the tools that they were", () => {
+  withData("are unchanged after an export to OpenAPI and an import", () => {
     const { tools } = importTools("mcp", document);
     const back = importOpenApi(exportTools(tools, "openapi").tools);
     assertEquals([back.warnings, back.rejected], [[], []]);

@@ -10,7 +10,7 @@ const SCRIPT = fileURLToPath(new URL("./pattern_attacks.ts", import.meta.url));
 const LIMIT_MS = 300_000;
 
 describe("patterns", () => {
-  it("stop no process, in whatever place of a schema they stand", async () => {
+  it("block no process, at any position in a schema", async () => {
     const child = spawn(process.execPath, [...RUN, SCRIPT], {
       stdio: ["ignore", "pipe", "inherit"],
       timeout: LIMIT_MS,

@@ -10,11 +10,11 @@ const panels = await Promise.all(sets.length === 2 ? sets.map(measurePanel) : []
 
 describe("docs/recall_tokens.svg", () => {
   const withData = maybe(sets.length === 2, "../shared/data is not there");
-  withData("is what was measured (else run: bun bench/recall_tokens.ts)", () => {
+  withData("matches the measurement (otherwise run: bun bench/recall_tokens.ts)", () => {
     assertEquals(drawPanels(panels), readFileSync(PICTURE, "utf8"));
   });
 
-  withData("shows that the bridge needs fewer tokens for what a search finds", () => {
+  withData("shows that the bridge needs fewer tokens for the tools of a search", () => {
     for (const { ways } of panels) {
       const [search, , bridge] = ways;
       assertEquals(

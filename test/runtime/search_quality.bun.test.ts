@@ -19,7 +19,7 @@ const tools = github ?? [];
 const withData = maybe(github !== undefined, "../shared/data/github-mcp-tools.json is not there");
 
 describe("search over the tools of GitHub's MCP server", () => {
-  withData("has only answers that exist, to questions that differ", () => {
+  withData("has only existing answers, to different questions", () => {
     const names = new Set(tools.map((tool) => tool.name));
     assertEquals(
       SEARCH_QUESTIONS.flatMap(({ accept }) => accept.filter((name) => !names.has(name))),
@@ -28,25 +28,25 @@ describe("search over the tools of GitHub's MCP server", () => {
     assertEquals(new Set(SEARCH_QUESTIONS.map(({ query }) => query)).size, SEARCH_QUESTIONS.length);
   });
 
-  withData("finds an answer among the first five, and most of them", () => {
+  withData("finds an answer among the first five, and most answers", () => {
     const all = measureQuality(plueSearch(tools), SEARCH_QUESTIONS);
     assertGreaterOrEqual(all.recall5, 0.89);
     assertGreaterOrEqual(all.hit5, 0.92);
     assertGreaterOrEqual(all.mrr, 0.8);
   });
 
-  withData("loses at most two points of recall by saying nothing", () => {
+  withData("loses at most two points of recall by empty results", () => {
     const all = measureQuality(plueSearch(tools, { minScore: 0 }), SEARCH_QUESTIONS);
     const some = measureQuality(plueSearch(tools), SEARCH_QUESTIONS);
     assertGreaterOrEqual(some.recall5, all.recall5 - 0.02);
   });
 
-  withData("is as good on the questions that it was not tuned on", () => {
+  withData("is as good for the questions that it was not tuned on", () => {
     assertGreaterOrEqual(measureQuality(plueSearch(tools), HELD_OUT).recall5, 0.925);
   });
 
   for (const rival of Object.keys(RIVALS) as Rival[]) {
-    withData(`is better than ${rival}, at recall and in order`, () => {
+    withData(`is better than ${rival}, in recall and order`, () => {
       const plue = measureQuality(plueSearch(tools), SEARCH_QUESTIONS);
       const other = measureQuality(miniSearch(tools, rival), SEARCH_QUESTIONS);
       assertGreater(plue.recall5, other.recall5 + 0.03);
@@ -96,7 +96,7 @@ describe("search over the catalogues of others", () => {
     const set = sets.get(name);
     const withSet = maybe(set !== undefined, `../shared/data/search/${name}.json is not there`);
     withSet(
-      `finds more of ${name} than MiniSearch in every figure, and says nothing at little cost`,
+      `finds more of ${name} than MiniSearch in every figure, with few wrong empty results`,
       () => {
         const { tools = [], questions = [] } = set ?? {};
         // Like MiniSearch, it answers every question here.
@@ -132,7 +132,7 @@ describe("search over the catalogues of others", () => {
       "../shared/data is not there",
     );
     withBoth(
-      `says nothing to half of ${asked}'s questions, which ${catalogue} does not serve`,
+      `returns nothing for half of ${asked}'s questions, which ${catalogue} does not serve`,
       () => {
         const plue = plueSearch(given ?? []);
         const silent = questions?.filter(({ query }) => plue(query).length === 0) ?? [];

@@ -128,7 +128,7 @@ describe("a slow client", () => {
       }
     });
 
-    it(`that reads once it has sent too much finds the answer: ${path}`, async () => {
+    it(`that reads only after it has sent too much receives the response: ${path}`, async () => {
       const body = "x".repeat(4_000_000);
       const socket = await open("", patient);
       socket.pause();

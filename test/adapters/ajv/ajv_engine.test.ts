@@ -29,7 +29,7 @@ describe("ajvEngine()", () => {
   };
   const broken = withKeyword("broken", { validate }).compile({ broken: true }, "2020-12");
 
-  it("denies where a custom keyword throws", () => {
+  it("rejects the value if a custom keyword throws", () => {
     assertEquals(broken.check(1), false);
     assertEquals(broken.issues(1).length, 1);
   });
@@ -38,7 +38,7 @@ describe("ajvEngine()", () => {
     anyOf: [{ type: "integer" }, { items: { $ref: "#" } }, { items: { $ref: "#" }, minItems: 9 }],
   });
 
-  it("rejects a deep value where a keyword of a plugin prevents caching of verdicts", () => {
+  it("rejects a deep value if a plugin's keyword prevents caching of verdicts", () => {
     const nested = (depth: number): unknown => depth === 0 ? "no" : [nested(depth - 1)];
     assertEquals(repeating.check([[1]]), true);
     assertEquals(repeating.check(nested(60)), false);

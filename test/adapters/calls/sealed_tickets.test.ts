@@ -38,7 +38,7 @@ describe("sealedTickets()", () => {
     return waiting;
   }
 
-  it("may be used again without a store, while it lives", async () => {
+  it("may be used again during its lifetime without a store", async () => {
     const dispatcher = withKeys(secret(1));
     const { ticket } = await suspend(dispatcher);
     const again = async (): Promise<boolean> => (await dispatcher.resume(ticket, ANN)).ok;

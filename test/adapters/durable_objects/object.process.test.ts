@@ -70,7 +70,7 @@ describe("callStoreObject()", () => {
     assertEquals(alarms.map((at) => at >= now + 2 ** 31 && at < now + 2 ** 31 + HOUR), [true]);
   });
 
-  it("deletes what has expired, and sets the next alarm", async () => {
+  it("deletes expired entries, and sets the next alarm", async () => {
     const { store, state, object, alarms } = createStore();
     const now = Date.now();
     await store.create("t.a.1", value, { expiresAt: now - 1 });

@@ -36,7 +36,7 @@ describe("durableObjectStore()", () => {
 
   itCountsExactly(open);
 
-  it("deletes what has expired if the quota is exhausted", async () => {
+  it("deletes expired entries if the quota is exhausted", async () => {
     const store = open({ maxOwnerBytes: 2_000 });
     const value = new Uint8Array(1_000);
     const revision = await store.create("t.a.1", value, { expiresAt: Date.now() + 1 });
@@ -86,7 +86,7 @@ describe("durableObjectStore()", () => {
     await assertRejects(async () => await objectOf("new").callStore(["move"]), Error, problem);
   });
 
-  it("keeps a value whose replacement fails", async () => {
+  it("retains a value whose replacement fails", async () => {
     const store = open({ name: "undone", shards: 1 });
     const revision = await store.create("t.a.1", one);
     const wrong = { byteLength: 1 } as unknown as ArrayBuffer;

@@ -90,7 +90,7 @@ describe("fromAiSdkTools()", () => {
     }
   });
 
-  it("rejects schemas that it cannot read", () => {
+  it("rejects unsupported schemas", () => {
     for (
       const [schema, why] of [
         [{}, "its parameters must be an object schema"],

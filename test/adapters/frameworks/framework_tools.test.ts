@@ -102,7 +102,7 @@ describe("toLangChainTools()", () => {
 });
 
 describe("toOpenAiAgentsTools()", () => {
-  it("undoes what strict mode changed, and answers text", async () => {
+  it("reverts the changes of strict mode, and returns text", async () => {
     const [tool] = toOpenAiAgentsTools(toolset, { dispatcher });
     assertEquals([tool?.strict, tool?.parameters.required], [true, ["for"]]);
     assertEquals(await tool?.invoke(undefined, '{"for":null}'), "waited");

@@ -271,7 +271,7 @@ describe("an imported operation", () => {
     });
   }
 
-  it("cuts the text of an API's error, and reads no more of it", async () => {
+  it("reads an API's error up to its limit, and truncates the text", async () => {
     let cancelled = false;
     const chunks = Array(4).fill(new TextEncoder().encode("x".repeat(10_000)));
     const answer = respondWith(500, chunks, "text/plain", () => cancelled = true);
@@ -327,7 +327,7 @@ describe("an imported operation", () => {
     }
   });
 
-  it("passes the signal of the call on, and reports an abort", async () => {
+  it("passes the signal of the call to fetch, and reports an abort", async () => {
     const controller = new AbortController();
     const { fetch, asked } = fakeApi(({ request }) =>
       new Promise((_, reject) => {

@@ -16,7 +16,7 @@ describe("importOpenApi()", () => {
     assertEquals(others.every(({ name }) => /^find_it_[0-9a-f]{8}$/.test(name)), true);
   });
 
-  it("makes definitions only without a fetch, an address, or a body that it can write", () => {
+  it("makes definitions only if it lacks a fetch, an address or a supported body", () => {
     const { fetch } = fakeApi();
     const executable = (given: ImportResult): string[] =>
       given.tools.filter(({ execute }) => execute !== undefined).map(({ name }) => name);
@@ -34,7 +34,7 @@ describe("importOpenApi()", () => {
     tools.map(({ execute }) => execute !== undefined);
 
   for (const url of hosts.private) {
-    it(`sends no calls to ${url}, whatever names it`, () => {
+    it(`sends no calls to ${url}, in any field of the document`, () => {
       const { fetch } = fakeApi();
       const document = {
         openapi: "3.1.0",

@@ -155,7 +155,7 @@ describe("toolPins() and a tool that has changed", () => {
     ]);
   });
 
-  it("shows it again when its approved definition is back", async () => {
+  it("shows it again when its approved definition is restored", async () => {
     const { next } = imports();
     await next(READ);
     await next({ ...READ, title: "Reading" });
@@ -220,7 +220,7 @@ describe("approve()", () => {
     assertEquals((await imports(store).next(changed)).held, []);
   });
 
-  it("rejects a tool that has changed since the operator saw it", async () => {
+  it("rejects a tool that has changed since the operator reviewed it", async () => {
     const { next } = imports();
     await next(READ);
     const seen = (await next({ ...READ, title: "Harmless" })).held[0];

@@ -165,7 +165,7 @@ describe("postgresCallStore()", () => {
     assertEquals(await limited.delete("t.a.1", revision + 1), true);
   });
 
-  it("deletes what has expired after some writes, without a cron", async () => {
+  it("deletes expired entries after some writes, without a cron job", async () => {
     const store = await open(pool());
     const schema = schemaOf.get(store) ?? "";
     const expiresAt = (store.now?.() ?? 0) + 1;
@@ -195,7 +195,7 @@ describe("postgresCallStore()", () => {
     assertEquals(rows, [{ owner: "a", bytes: 128 + 5 + 2_500 }]);
   });
 
-  it("counts exactly, and without deadlocks, while all write and sweep", async () => {
+  it("counts exactly, and without deadlocks, during concurrent writes and sweeps", async () => {
     const store = await open(pool());
     const schema = schemaOf.get(store);
     await Promise.all(Array.from({ length: 16 }, async (_, lane) => {
@@ -215,7 +215,7 @@ describe("postgresCallStore()", () => {
     assertEquals(rows.filter(({ bytes, counted }) => bytes !== counted), []);
   });
 
-  it("finds what is due, what has expired and lists by indexes", async () => {
+  it("finds due and expired entries, and lists, by indexes", async () => {
     const schema = schemaOf.get(await open(pool()));
     const lone = server().pool({ max: 1 }).on("error", () => {});
     await lone.query("set enable_seqscan = off; set enable_bitmapscan = off");
@@ -303,7 +303,7 @@ describe("postgresCallStore()", () => {
     }
   });
 
-  it("has the database's time, whatever its process's clock shows", async () => {
+  it("uses the database's time, independent of the process's clock", async () => {
     const store = await open(pool());
     const real = Date.now;
     try {

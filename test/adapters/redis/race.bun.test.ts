@@ -41,7 +41,7 @@ describe("redisCallStore() in a cluster of three servers", () => {
     itCountsExactly((options) => open(undefined, options));
   }
 
-  withServer("spreads the owners over the servers", async () => {
+  withServer("distributes the owners over the servers", async () => {
     const store = await open("spread");
     const owners = Array.from({ length: 64 }, (_, index) => `owner${index}`);
     for (const owner of owners) await store.create(`t.${owner}.1`, new Uint8Array(1), { dueAt: 1 });

@@ -123,7 +123,7 @@ describe("redisCallStore()", () => {
     assertEquals(typeof await store.create("t.a.1", value), "number");
   });
 
-  it("continues when the server has forgotten the script", async () => {
+  it("continues when the server has lost the script", async () => {
     const client = await server().connect();
     const store = await open(client);
     const revision = await store.create("t.a.1", value) ?? 0;
@@ -155,7 +155,7 @@ describe("redisCallStore()", () => {
     await assertRejects(() => store.create("t.a.4", new Uint8Array()), RangeError, "the quota of");
   });
 
-  it("rejects while the server is silent, and does not make the write later", async () => {
+  it("rejects while the server does not respond, and does not write later", async () => {
     await using own = await RedisServer.start();
     const [client, other] = [await own.connect(), await own.connect()];
     const store = await open(client, { timeoutMs: 2_000 });
@@ -177,7 +177,7 @@ describe("redisCallStore()", () => {
     assertEquals((await after.get("t.a.kept"))?.revision, kept);
   });
 
-  it("settles a write whose answer is lost", async () => {
+  it("determines the outcome of a write whose answer is lost", async () => {
     if (missing !== undefined) return;
     await loseAnswers(server().port, (port) => open(server().connect({ port })));
   });
@@ -227,7 +227,7 @@ describe("redisCallStore()", () => {
     assertEquals([await due(Infinity, 1_000), await due(2, 200), await due(1, 200)], [300, 200, 0]);
   });
 
-  it("deletes what has expired, and returns its bytes to the owner", async () => {
+  it("deletes expired entries, and returns their bytes to the owner", async () => {
     const client = await server().connect();
     const store = await open(client, { maxOwnerBytes: 175_000 });
     const expiresAt = Date.now() + 5_000;

@@ -82,7 +82,7 @@ describe("sqliteCallStore()", () => {
     await Promise.all(programs.map(({ ended }) => ended));
   }, 60_000);
 
-  it("is for its user only", async () => {
+  it("is readable by its user only", async () => {
     if (process.platform === "win32") return;
     const path = newPath();
     const store = await open(path);
@@ -160,7 +160,7 @@ describe("sqliteCallStore()", () => {
     assertEquals(message, `Cannot open the store "${path}": another version of plue created it`);
   });
 
-  it("rejects when it is full, and has room again after a deletion", async () => {
+  it("rejects when it is full, and accepts writes again after a deletion", async () => {
     const store = await open(newPath(), { maxBytes: 131_072, maxOwnerBytes: 131_072 });
     const fill = async (): Promise<void> => {
       for (let index = 0;; index++) await store.create(`a.b.${index}`, value);

@@ -85,7 +85,7 @@ describe("the role matrix of the chain", () => {
     });
   }
 
-  it("mentions to no role a tool that the role does not have", async () => {
+  it("names no tool to a role that does not have it", async () => {
     await using chain = await fakeChain();
     for (const role of ["control", "impl"] as const) {
       const text = JSON.stringify(chain.registry.getToolsForRole(role));

@@ -126,7 +126,7 @@ for (const runtime of RUNTIME_NAMES) {
 
         it(`speaks ${version}`, () => assertEquals(client.version, version));
 
-        it("lists page by page, in order, and whole", async () => {
+        it("lists all tools page by page, in order", async () => {
           assertEquals((await client.tools()).tools.length, 2);
           assertEquals(await namesOf(client), BASE_NAMES);
         });
@@ -289,7 +289,7 @@ for (const runtime of RUNTIME_NAMES) {
       assertEquals(after.started, before.started);
     });
 
-    it("answers to no host but its own", async () => {
+    it("rejects requests for other hosts", async () => {
       const status = await new Promise((resolve, reject) => {
         const { hostname, port, pathname } = server.url;
         httpRequest(

@@ -39,7 +39,7 @@ describe("the inspector", () => {
     });
   }
 
-  it("finds nothing wrong with the schemas of the list, in either era", async () => {
+  it("finds no error in the schemas of the list, in either era", async () => {
     for (const era of ["legacy", "modern"]) {
       const words = ["--method", "tools/list", "--strict", "--protocol-era", era];
       const { code, output } = await inspect(...words);

@@ -108,7 +108,7 @@ for (const runtime of RUNTIME_NAMES) {
       });
     });
 
-    it("answers before there is a task", async () => {
+    it("answers before the task exists", async () => {
       assertEquals(await settle("test_tool_with_task"), {
         kind: "task",
         status: "completed",

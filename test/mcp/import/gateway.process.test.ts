@@ -22,7 +22,7 @@ const numbered = (file: string, name: string, ...args: readonly string[]) => ({
 });
 
 describe("plue serve -c", () => {
-  it("serves servers of npm, and starts one again that was killed", async () => {
+  it("serves servers of npm, and restarts a killed server", async () => {
     const folder = realpathSync(mkdtempSync(join(tmpdir(), "plue-gateway-")));
     writeFileSync(join(folder, "hello.txt"), "hello");
     const pid = join(folder, "pid");

@@ -126,7 +126,7 @@ describe("importMcpServer() with a program that ends", () => {
     assertEquals(errors, []);
   });
 
-  it("passes on progress, cancels calls and follows the list", async () => {
+  it("forwards progress, cancels calls and follows the list", async () => {
     await using far = await imported(program());
     // Many concurrent calls, so that one read contains many messages: progress with its result.
     const COUNT = 50;
@@ -154,8 +154,8 @@ describe("importMcpServer() with a program that ends", () => {
   });
 });
 
-describe("importMcpServer() with a server that is started anew", () => {
-  it("has a call wait that was not sent, and begins a new session with a server that has forgotten the old one", async () => {
+describe("importMcpServer() with a restarted server", () => {
+  it("delays an unsent call, and begins a new session with a server that has lost the old one", async () => {
     const first = await startEverything("0");
     await using far = await imported(first.url, {
       reconnect: { firstDelayMs: 10, maxDelayMs: 50 },

@@ -74,7 +74,7 @@ group("describe()", () => {
     [() => "a secret", "a function"],
   ];
   for (const [value, words] of rows) {
-    it(`says ${words}`, () => assertEquals(describe(value), words));
+    it(`returns ${words}`, () => assertEquals(describe(value), words));
   }
 
   it("repeats at most 100 characters of a text", () => {
@@ -97,10 +97,10 @@ group("describeThrown()", () => {
     [Object.create(null), "an object without a message"],
   ];
   for (const [thrown, words] of rows) {
-    it(`says ${words}`, () => assertEquals(describeThrown(thrown), words));
+    it(`returns ${words}`, () => assertEquals(describeThrown(thrown), words));
   }
 
-  it("survives an object that throws when it is looked at", () => {
+  it("does not throw for an object whose members throw", () => {
     const hostile = {
       get message(): never {
         throw new Error("again");
