@@ -57,11 +57,10 @@ export async function explainCall(
     return { ok: true, content: { verdict, tool: id, rules, ...note }, durationMs: 0 };
   };
   // These layers meet the requirements of tools. The first one ends the call.
-  const others = [{ meets: "approval" }, { meets: "transaction" }, {
-    meets: "credentials",
-  }] as const;
-  const layers = [{}, ...others]
-    .map((meets) => ({ name: "explain", stage: "run", ...meets, for: () => explain }) as const);
+  const meets = [{}, { meets: "approval" }, { meets: "transaction" }, { meets: "credentials" }];
+  const layers = meets.map((one): calls.Layer =>
+    ({ name: "explain", stage: "run", ...one as object, for: () => explain })
+  );
   const { timeoutMs, maxArgumentBytes, clock, onError } = settings;
   const options = { timeoutMs, maxArgumentBytes, clock, onError, layers: [hostContext(), layers] };
   const explainer = new calls.Dispatcher(hosted(toolset), options);
