@@ -7,7 +7,15 @@ import {
   assertStringIncludes,
   assertThrows,
 } from "@std/assert";
-import { defineTool, type ToolDefinition, ToolRegistry, ToolResult } from "@plue/tools";
+import {
+  defineTool,
+  type ToolDefinition,
+  ToolDispatcher,
+  ToolRegistry,
+  ToolResult,
+} from "@plue/tools";
+import { memoryCallStore, storedTickets } from "@plue/tools/calls";
+import type { Layer } from "@plue/tools/core";
 import {
   natsCallStore,
   remoteTools,
@@ -19,6 +27,7 @@ import { deny, rules } from "@plue/tools/rules";
 import { z } from "zod";
 import { Sender } from "../../src/adapters/nats/protocol.ts";
 import { Seal } from "../../src/adapters/nats/seal.ts";
+import { FakeClock } from "../support/waiting.ts";
 import { SECRET, TestServer, withServer } from "./server.ts";
 import {
   assertContent,
@@ -425,5 +434,39 @@ describe("Workers and callers over NATS", () => {
       };
       assertEquals([name, await call("a"), await call("b")], [name, "bills", "denied"]);
     }
+  });
+
+  withWorld("does not count the time in which the worker waits for a person", async (world) => {
+    const [began, permitted] = [event(), event()];
+    const url = "https://hub.example/authorize";
+    const permission: Layer = {
+      name: "permission",
+      stage: "run",
+      for: () => async (call, next) => {
+        const question = {
+          kind: "authorization",
+          message: "Allow it",
+          url,
+          resumes: true,
+        } as const;
+        await call.context.ask("permission", question);
+        began.come();
+        await call.wait("waiting for a person", permitted.came, 60_000);
+        return await next(call);
+      },
+    };
+    const tool = { name: "bills", description: "Lists the bills.", execute: () => "bills" };
+    const tickets = storedTickets(memoryCallStore());
+    await world.serve([tool], { dispatcher: { layers: [permission], tickets } });
+    const { registry } = await world.call();
+    const clock = new FakeClock();
+    const dispatcher = new ToolDispatcher(registry, { clock });
+    const result = dispatcher.dispatch({ name: "bills" }, {
+      onQuestion: () => ({ action: "accept" }),
+    });
+    await began.came;
+    clock.advance(60_000);
+    permitted.come();
+    assertContent(await result, "bills");
   });
 });

@@ -262,13 +262,14 @@ export class Sync {
     const other = tenant === undefined ? undefined : { tenant };
     const who = { callId, principal, sessionId, messageId, context: context.context ?? other };
     let request: CallRequest = { ...who, arguments: params };
+    let isForPerson = false;
     for (let round = 0;; round++) {
       const output = new Outputs();
       let end: ToolResult | undefined;
       // The worker's call is a step, so that a resumed call continues with the worker's ticket.
       const step = context.step(`plue.remote.${round}`, async () => {
         const call = { tool: id, path, isRepeatable, context, output: output.push, request };
-        end = await this.#runOnWorker(call, isDurable(tool));
+        end = await this.#runOnWorker(call, isDurable(tool), isForPerson);
         if (!isSuspended(end)) throw ENDED;
         return { ticket: end.ticket, questions: end.questions };
       });
@@ -282,11 +283,17 @@ export class Sync {
         return end;
       }
       const answered = await answersOf(asked.questions, params, context);
+      isForPerson = asked.questions.some(({ resumes }) => resumes);
       request = { ...who, ticket: asked.ticket, run: nuid.next(), ...answered };
     }
   }
 
-  async #runOnWorker(call: RemoteCall, isDurable: boolean): Promise<ToolResult> {
+  /** @param isForPerson True if the worker waits for a person, which does not count as its time. */
+  async #runOnWorker(
+    call: RemoteCall,
+    isDurable: boolean,
+    isForPerson: boolean,
+  ): Promise<ToolResult> {
     const { telemetry, link: { log } } = this.#settings;
     const request = { ...call.request, trace: currentTrace(telemetry, log) };
     let line: CallLine;
@@ -296,15 +303,21 @@ export class Sync {
       log(error);
       return unavailable(call.tool, "there is no connection to NATS; nothing has run", "no");
     }
+    const deadline = CallContext.callOf(call.context)?.deadline;
+    const timeoutMs = deadline?.remainingMs;
+    const resumeTime = isForPerson ? deadline?.suspend(PERSON_MS) : undefined;
     try {
       if (isDurable) return await line.durable.run({ ...call, request });
-      const timeoutMs = CallContext.callOf(call.context)?.deadline.remainingMs;
       return await line.plain.run({ ...call, request: { ...request, timeoutMs } });
     } finally {
+      resumeTime?.();
       await this.#lines.done(line);
     }
   }
 }
+
+/** The time limit of a worker that waits for a person, longer than the worker's own: 20 minutes. */
+const PERSON_MS = 1_200_000;
 
 async function answersOf(
   questions: readonly Question[],
