@@ -58,9 +58,12 @@ export async function explainCall(
   };
   // These layers meet the requirements of tools. The first one ends the call.
   const meets = [{}, { meets: "approval" }, { meets: "transaction" }, { meets: "credentials" }];
-  const layers = meets.map((one): calls.Layer =>
-    ({ name: "explain", stage: "run", ...one as object, for: () => explain })
-  );
+  const layers = meets.map((one): calls.Layer => ({
+    name: "explain",
+    stage: "run",
+    ...one as object,
+    for: () => explain,
+  }));
   const { timeoutMs, maxArgumentBytes, clock, onError } = settings;
   const options = { timeoutMs, maxArgumentBytes, clock, onError, layers: [hostContext(), layers] };
   const explainer = new calls.Dispatcher(hosted(toolset), options);
