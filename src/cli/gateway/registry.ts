@@ -35,20 +35,24 @@ export class GatewayRegistry extends ToolRegistry {
       this.#followed.delete(source);
     }
     for (const source of sources) {
-      if (this.#followed.has(source)) continue;
-      let isPlanned = false;
-      const stop = source.subscribe(() => {
-        // A source may report each of its tools, so the changes of one turn are applied together.
-        if (isPlanned) return;
-        isPlanned = true;
-        queueMicrotask(() => {
-          isPlanned = false;
-          this.#sync(source);
-        });
-      });
-      this.#followed.set(source, { tools: new Map(), stop });
+      if (!this.#followed.has(source)) this.#follow(source);
+      // Also known sources: a removed one may have had the id of their tool.
       this.#sync(source);
     }
+  }
+
+  #follow(source: Source): void {
+    let isPlanned = false;
+    const stop = source.subscribe(() => {
+      // A source may report each of its tools, so the changes of one turn are applied together.
+      if (isPlanned) return;
+      isPlanned = true;
+      queueMicrotask(() => {
+        isPlanned = false;
+        this.#sync(source);
+      });
+    });
+    this.#followed.set(source, { tools: new Map(), stop });
   }
 
   #sync(source: Source): void {

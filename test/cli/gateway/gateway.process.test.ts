@@ -141,6 +141,15 @@ describe("plue serve -c", () => {
     assertEquals(await call, "held");
   });
 
+  it("serves the tools of a source whose ids a removed source had", async () => {
+    await using server = await upstream();
+    const source = { url: server.mcp, namespace: "far" };
+    await using served = await gateway("green.json", { sources: { blue: source, green: source } });
+    await files.write("green.json", JSON.stringify({ sources: { green: source } }));
+    await served.printed(/Applied .*green.json: 1 source/);
+    assertEquals(await served.tools(), ["far:greet", "far:hold", "far:wipe"]);
+  });
+
   it("applies a file behind a link when the link gets another target, as in Kubernetes", async () => {
     await Promise.all(["v1", "v2"].map((name) => mkdir(join(files.path, name))));
     await symlink("v1", join(files.path, "..data"));
