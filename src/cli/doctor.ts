@@ -10,15 +10,8 @@ import { callThroughLibplue } from "../adapters/native/guest_runtimes.ts";
 import { findLibplue, findOrCompileLibplue } from "../adapters/native/find_libplue.ts";
 import { ToolDispatcher, ToolRegistry } from "../adapters/typebox/mod.ts";
 import { describeThrown, type ToolDefinition } from "../tool/mod.ts";
-import {
-  broken,
-  type Diagnosis,
-  EXIT,
-  missing,
-  type Terminal,
-  VERSION,
-  works,
-} from "./terminal.ts";
+import * as cli from "./terminal.ts";
+import { type Diagnosis, EXIT } from "./terminal.ts";
 
 const run = promisify(execFile);
 
@@ -46,7 +39,7 @@ const PARAMS = '{"text":"hello"}';
  */
 export async function doctor(
   flags: { readonly nats?: string; readonly store?: string },
-  terminal: Terminal,
+  terminal: cli.Terminal,
 ): Promise<number> {
   const { signal, env } = terminal.io;
   const nats = flags.nats ?? env["PLUE_NATS"]
@@ -55,7 +48,7 @@ export async function doctor(
   const { diagnoseStore, storeAddress } = await import("./store.ts");
   const store = storeAddress(terminal.io, flags.store);
   const found: readonly Diagnosis[] = [
-    works("plue", `${VERSION} on ${runtimeName()}`),
+    cli.works("plue", `${cli.VERSION} on ${runtimeName()}`),
     ...(flags.nats ?? flags.store) === undefined ? await lookHere(signal) : [],
     ...nats,
     ...store === undefined ? [] : await diagnoseStore(store),
@@ -74,7 +67,7 @@ export async function doctor(
  *
  * @param library The libplue to call through; by default, only this runtime is used.
  */
-export async function probe(library: string | undefined, terminal: Terminal): Promise<number> {
+export async function probe(library: string | undefined, terminal: cli.Terminal): Promise<number> {
   if (library !== undefined) {
     const answer = await callThroughLibplue(library, ECHO.name, PARAMS);
     terminal.print(answer ?? "");
@@ -113,10 +106,10 @@ async function lookAtRuntime(
     const { stdout } = await run(part, ["--version"], { signal, timeout: CHECK_MS });
     version = /\d+\.\d+\.\d+/.exec(stdout)?.[0] ?? "?";
   } catch {
-    return missing(part, "not on the PATH");
+    return cli.missing(part, "not on the PATH");
   }
   if (version.localeCompare(oldest, "en", { numeric: true }) < 0) {
-    return broken(part, `${version} is older than ${oldest}`);
+    return cli.broken(part, `${version} is older than ${oldest}`);
   }
   return await tried(part, `${version}, a call works`, part, [...args, PROGRAM, "probe"], signal);
 }
@@ -129,7 +122,7 @@ async function lookAtLibrary(
   try {
     found = findLibplue({ from: APP });
   } catch (error) {
-    return [missing("libplue", describeThrown(error))];
+    return [cli.missing("libplue", describeThrown(error))];
   }
   const { library, sidecar } = found;
   const without = sidecar === undefined
@@ -138,9 +131,9 @@ async function lookAtLibrary(
     ? `${sidecar}, not tried: that takes Bun or Deno`
     : undefined;
   const row = without !== undefined || host === undefined
-    ? missing("sidecar", without ?? "")
+    ? cli.missing("sidecar", without ?? "")
     : await tryLibrary(library, `${sidecar}, a call through libplue works`, host, signal);
-  return [works("libplue", library), row];
+  return [cli.works("libplue", library), row];
 }
 
 /** Calls a tool through libplue, in a module that imports the package of this program. */
@@ -184,13 +177,13 @@ async function tried(
       env: { ...process.env, ...env },
     });
     return stdout.trim() === PARAMS
-      ? works(part, detail)
-      : broken(part, `a call answered ${stdout.trim().slice(0, 200)}`);
+      ? cli.works(part, detail)
+      : cli.broken(part, `a call answered ${stdout.trim().slice(0, 200)}`);
   } catch (error) {
     signal.throwIfAborted();
     const { stderr = "" } = error as { readonly stderr?: string };
     const [line = ""] = stderr.trim().split("\n").slice(-1);
-    return broken(part, line || describeThrown(error));
+    return cli.broken(part, line || describeThrown(error));
   }
 }
 
@@ -203,7 +196,7 @@ interface NativeFlags {
 /** Prints the flags for a compiler, or the place of libplue. Compiles it if npm has none. */
 export function native(
   { cflags = false, libs = false, static: isStatic = false }: NativeFlags,
-  terminal: Terminal,
+  terminal: cli.Terminal,
 ): void {
   const found = findOrCompileLibplue(APP, (line) => terminal.note(line));
   const words = [

@@ -27,16 +27,8 @@ import {
 } from "../adapters/nats/streams.ts";
 import { describeThrown, noop } from "../tool/mod.ts";
 import { connectNats, type NatsSettings, readNats } from "./nats.ts";
-import {
-  broken,
-  type CommandIo,
-  counted,
-  type Diagnosis,
-  missing,
-  type Terminal,
-  usageError,
-  works,
-} from "./terminal.ts";
+import * as cli from "./terminal.ts";
+import { broken, counted, type Diagnosis, missing, works } from "./terminal.ts";
 
 const ACTION = "diagnose NATS";
 /** The registry name that `plue serve` uses. */
@@ -51,7 +43,7 @@ interface NatsFlags {
 export async function nats(
   action: "init" | "keys",
   flags: NatsFlags,
-  terminal: Terminal,
+  terminal: cli.Terminal,
 ): Promise<void> {
   if (action === "init") return await createAll(flags, terminal);
   const pair = nkeys.createUser();
@@ -65,11 +57,11 @@ export async function nats(
 
 async function createAll(
   { nats, replicas, maxBytes }: NatsFlags,
-  terminal: Terminal,
+  terminal: cli.Terminal,
 ): Promise<void> {
   const action = "create the streams";
   const settings = await readNats(action, terminal.io.env, nats);
-  if (settings === undefined) throw usageError(`Cannot ${action}: set --nats or PLUE_NATS`);
+  if (settings === undefined) throw cli.usageError(`Cannot ${action}: set --nats or PLUE_NATS`);
   const connection = await connectNats(action, settings);
   try {
     await checkServer(action, connection);
@@ -85,7 +77,7 @@ async function createAll(
         ]),
       ));
   } catch (cause) {
-    throw usageError(describeThrown(cause, 2_000), { cause });
+    throw cli.usageError(describeThrown(cause, 2_000), { cause });
   } finally {
     await connection.close();
   }
@@ -138,7 +130,7 @@ async function createStreams(
 
 /** Checks everything that a worker and a caller need. Runs no tool, and leaves nothing on the server. */
 export async function diagnoseNats(
-  env: CommandIo["env"],
+  env: cli.CommandIo["env"],
   flag: string | undefined,
   signal: AbortSignal,
 ): Promise<readonly Diagnosis[]> {

@@ -4,17 +4,11 @@ import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 
 import { READER_FIELDS, valueKind, VOCABULARY, type VocabularyName } from "../select/mod.ts";
 import { cleanText, describeThrown, helpUrl, RISK_LEVELS } from "../tool/mod.ts";
 import { MCP_CLIENTS } from "./mcp_clients.ts";
-import {
-  CommandError,
-  type CommandIo,
-  EXIT,
-  exitCodesHelp,
-  Terminal,
-  VERSION,
-} from "./terminal.ts";
+import * as cli from "./terminal.ts";
+import { EXIT, Terminal } from "./terminal.ts";
 
 /** Runs the command. @param words The command line, without the program's name. */
-export async function runCommand(words: readonly string[], io: CommandIo): Promise<number> {
+export async function runCommand(words: readonly string[], io: cli.CommandIo): Promise<number> {
   let exitCode: number = EXIT.ok;
   const program = createProgram(io, (code) => void (exitCode = code ?? EXIT.ok));
   try {
@@ -31,14 +25,14 @@ export async function runCommand(words: readonly string[], io: CommandIo): Promi
       return 130;
     }
     terminal.note(cleanText(describeThrown(error, 4_000), 4_000));
-    return error instanceof CommandError ? error.exitCode : EXIT.failed;
+    return error instanceof cli.CommandError ? error.exitCode : EXIT.failed;
   }
 }
 
-export function createProgram(io: CommandIo, end: (code: number | void) => void): Command {
+export function createProgram(io: cli.CommandIo, end: (code: number | void) => void): Command {
   const program = new Command("plue")
     .description("One tool registry for AI agents: serve, find, call, export and check tools.")
-    .version(VERSION)
+    .version(cli.VERSION)
     .exitOverride()
     .enablePositionalOptions()
     .showSuggestionAfterError()
@@ -57,7 +51,7 @@ that ends in .json or .yaml), or a plue service (http://127.0.0.1:8787). A name 
 is (module: mcp: openapi: tools: plue:) and which namespace its tools get: files=mcp:my-server.
 
 Exit codes:
-${exitCodesHelp()}
+${cli.exitCodesHelp()}
 
 What each code means, and what to do: ${helpUrl("codes")}`,
     );

@@ -11,15 +11,8 @@ import { type Selection, selectionFrom, type Toolset, VOCABULARY } from "../sele
 import { cleanText, describeTool, nearText, type Tool, type ToolReader } from "../tool/mod.ts";
 import { flagsOf } from "./arguments.ts";
 import { type LoadedTools, loadTools } from "./sources/mod.ts";
-import {
-  CommandError,
-  type CommandIo,
-  counted,
-  EXIT_CODES,
-  RISK_STYLES,
-  type Terminal,
-  usageError,
-} from "./terminal.ts";
+import * as cli from "./terminal.ts";
+import type { Terminal } from "./terminal.ts";
 
 /**
  * The flags for the sources, the criteria of a selection and the reader of the descriptions (see
@@ -47,7 +40,7 @@ export function selectionOf(flags: Flags): Selection {
 export async function toolsFrom(
   words: readonly string[],
   flags: Flags,
-  io: CommandIo,
+  io: cli.CommandIo,
   mayBeNone = false,
 ): Promise<LoadedTools & { readonly toolset: Toolset }> {
   const { from = [], header, baseUrl, pins, model, provider, locale } = flags;
@@ -70,14 +63,14 @@ export async function toolsFrom(
 const MAX_HELD = 5;
 
 /** Prints the tools that pins hide: all tools of a check in one report. */
-function heldReporter(file: string, { stderr }: CommandIo): (held: HeldTool) => void {
+function heldReporter(file: string, { stderr }: cli.CommandIo): (held: HeldTool) => void {
   let reported: HeldTool[] = [];
   const report = (): void => {
     for (const { id, reason } of reported.slice(0, MAX_HELD)) {
       stderr.write(`warning: "${cleanText(id, 100)}" is hidden: ${cleanText(reason, 1_000)}\n`);
     }
     const more = reported.length - MAX_HELD;
-    if (more > 0) stderr.write(`warning: the pins hide ${counted(more, "more tool")}\n`);
+    if (more > 0) stderr.write(`warning: the pins hide ${cli.counted(more, "more tool")}\n`);
     stderr.write(`Review and approve changes: plue pins --pins ${file} --from …\n`);
     reported = [];
   };
@@ -89,7 +82,7 @@ function heldReporter(file: string, { stderr }: CommandIo): (held: HeldTool) => 
 export function readHeader(text: string): readonly [string, string] {
   const [, name = "", value = ""] = /^([\w!#$%&'*+.^`|~-]+): *(.*)$/.exec(text) ?? [];
   // The message does not repeat the text: it may be a token.
-  if (name === "") throw usageError('Cannot read --header: it must be "name: value"');
+  if (name === "") throw cli.usageError('Cannot read --header: it must be "name: value"');
   return [name.toLowerCase(), value];
 }
 
@@ -109,12 +102,12 @@ export async function list(
     terminal.print(terminal.table(
       ["TOOL", "RISK", "CATEGORY", "DESCRIPTION"],
       tools.map((tool) => [tool.id, tool.risk, tool.category ?? "", tool.description]),
-      { RISK: RISK_STYLES },
+      { RISK: cli.RISK_STYLES },
     ));
   }
   if (tools.length < all || all === 0) {
     const hint = all > 0 ? '; "plue explain TOOL" says why one is missing' : "";
-    terminal.note(`${tools.length} of ${counted(all, "tool")}${hint}`);
+    terminal.note(`${tools.length} of ${cli.counted(all, "tool")}${hint}`);
   }
 }
 
@@ -145,7 +138,7 @@ export function toolText(terminal: Terminal, tool: Tool): string {
     "",
     clean(tool.description),
     "",
-    `  ${"risk".padEnd(10)}  ${terminal.paint(RISK_STYLES[tool.risk], tool.risk)}`,
+    `  ${"risk".padEnd(10)}  ${terminal.paint(cli.RISK_STYLES[tool.risk], tool.risk)}`,
     ...Object.entries(facts).flatMap(([name, value]) =>
       value ? [`  ${name.padEnd(10)}  ${clean(value)}`] : []
     ),
@@ -222,7 +215,7 @@ export async function search(
     found.map(({ id, risk, description }) => [
       ...[(hits.get(id)?.score ?? 0).toFixed(2), id, risk, description],
     ]),
-    { RISK: RISK_STYLES },
+    { RISK: cli.RISK_STYLES },
   ));
 }
 
@@ -233,7 +226,7 @@ export function findTool(registry: Registry, toolset: Toolset, id: string): Tool
   return toolset.get(tool.id) ?? tool;
 }
 
-function unknownTool(id: string, ids: Iterable<string>, isHidden = false): CommandError {
+function unknownTool(id: string, ids: Iterable<string>, isHidden = false): cli.CommandError {
   const near = nearText(id, ids);
   const hint = isHidden
     ? '"plue explain" with the same flags shows why it is omitted'
@@ -241,5 +234,5 @@ function unknownTool(id: string, ids: Iterable<string>, isHidden = false): Comma
     ? `did you mean ${near}?`
     : '"plue list" shows all tools';
   const message = `Cannot find the tool "${cleanText(id, 100)}": ${hint}`;
-  return new CommandError(message, EXIT_CODES.unknown_tool);
+  return new cli.CommandError(message, cli.EXIT_CODES.unknown_tool);
 }

@@ -1,16 +1,7 @@
 /** The idempotency keys of a process and their results, limited in number and bytes. */
 
-import {
-  anyValue,
-  canonicalJson,
-  type Check,
-  checkPort,
-  type Clock,
-  fingerprint,
-  numberFrom,
-  readFields,
-  ToolResult,
-} from "../tool/mod.ts";
+import * as check from "../tool/mod.ts";
+import { canonicalJson, type Clock, fingerprint, ToolResult } from "../tool/mod.ts";
 import { frozenCopy } from "./json_value.ts";
 import { MAKE } from "./kernel_options.ts";
 import type { Call } from "./layer.ts";
@@ -39,11 +30,11 @@ export interface IdempotencyOptions {
 }
 
 const CHECKS = {
-  windowMs: numberFrom(1),
-  maxKeys: numberFrom(1),
-  maxBytes: numberFrom(0),
-  kept: anyValue as Check<KeptKeys>,
-} satisfies { readonly [Name in keyof IdempotencyOptions]-?: Check };
+  windowMs: check.numberFrom(1),
+  maxKeys: check.numberFrom(1),
+  maxBytes: check.numberFrom(0),
+  kept: check.anyValue as check.Check<KeptKeys>,
+} satisfies { readonly [Name in keyof IdempotencyOptions]-?: check.Check };
 
 interface KeyOf<Result> {
   readonly fingerprint: string;
@@ -78,13 +69,13 @@ export type ClaimScope = (
  * and a single principal may use the whole cache.
  */
 export function rememberKeys(options: IdempotencyOptions, clock: Clock): ClaimScope {
-  const { windowMs = 600_000, maxKeys = 1_000, maxBytes = 16_777_216, kept } = readFields(
+  const { windowMs = 600_000, maxKeys = 1_000, maxBytes = 16_777_216, kept } = check.readFields(
     MAKE,
     options,
     CHECKS,
     (field) => `idempotency.${field}`,
   );
-  checkPort(MAKE, "idempotency.kept", kept, ["claim"]);
+  check.checkPort(MAKE, "idempotency.kept", kept, ["claim"]);
   const owners: Map<string | undefined, Owner> = new Map();
   let count = 0;
   let sum = 0;

@@ -1,24 +1,7 @@
 /** The options of a dispatcher's kernel: its layers, limits and clock. */
 
-import {
-  anyValue,
-  callHook,
-  type Check,
-  checkFunction,
-  checkWord,
-  type Clock,
-  createCheck,
-  defined,
-  describe,
-  fail,
-  isFunction,
-  MAX_TIMEOUT_MS,
-  noop,
-  numberFrom,
-  oneOf,
-  readFields,
-  systemClock,
-} from "../tool/mod.ts";
+import { type Clock, defined, describe, fail, isFunction, noop, systemClock } from "../tool/mod.ts";
+import * as check from "../tool/mod.ts";
 import { REQUIREMENTS } from "./call.ts";
 import type { CallSettings, DispatchErrorReport, KernelSettings, Layer } from "./layer.ts";
 import { MIN_OUTPUT_BYTES } from "./output.ts";
@@ -33,19 +16,19 @@ export interface DispatcherOptions extends Partial<CallSettings> {
 
 export const MAKE = "make a dispatcher";
 
-const checkMs = numberFrom(1, MAX_TIMEOUT_MS);
+const checkMs = check.numberFrom(1, check.MAX_TIMEOUT_MS);
 
 const CHECKS = {
   timeoutMs: checkMs,
   maxTimeoutMs: checkMs,
-  graceMs: numberFrom(0, MAX_TIMEOUT_MS),
+  graceMs: check.numberFrom(0, check.MAX_TIMEOUT_MS),
   closeTimeoutMs: checkMs,
-  maxArgumentBytes: numberFrom(2),
-  maxOutputBytes: numberFrom(MIN_OUTPUT_BYTES),
-  layers: createCheck<readonly unknown[]>("a list", Array.isArray),
-  onError: checkFunction as Check<NonNullable<DispatcherOptions["onError"]>>,
-  clock: anyValue as Check<Clock>,
-} satisfies { readonly [Name in keyof DispatcherOptions]-?: Check };
+  maxArgumentBytes: check.numberFrom(2),
+  maxOutputBytes: check.numberFrom(MIN_OUTPUT_BYTES),
+  layers: check.createCheck<readonly unknown[]>("a list", Array.isArray),
+  onError: check.checkFunction as check.Check<NonNullable<DispatcherOptions["onError"]>>,
+  clock: check.anyValue as check.Check<Clock>,
+} satisfies { readonly [Name in keyof DispatcherOptions]-?: check.Check };
 
 const DEFAULTS: CallSettings = {
   timeoutMs: 60_000,
@@ -62,20 +45,20 @@ export function resolveSettings(
   options: DispatcherOptions,
   others: readonly string[] = [],
 ): KernelSettings {
-  const further = Object.fromEntries(others.map((name) => [name, anyValue]));
-  const read = readFields(MAKE, options, { ...further, ...CHECKS }, String);
+  const further = Object.fromEntries(others.map((name) => [name, check.anyValue]));
+  const read = check.readFields(MAKE, options, { ...further, ...CHECKS }, String);
   return Object.freeze({
     ...DEFAULTS,
     ...read,
     layers: (read.layers ?? []).flat().map(checkLayer),
     onError: (report: DispatchErrorReport) =>
-      callHook(() => read.onError?.call(options, report), noop),
+      check.callHook(() => read.onError?.call(options, report), noop),
   });
 }
 
-const checkStage = oneOf(["call", "input", "run"]);
-const checkMeets = oneOf(Object.keys(REQUIREMENTS));
-const checkField = oneOf(
+const checkStage = check.oneOf(["call", "input", "run"]);
+const checkMeets = check.oneOf(Object.keys(REQUIREMENTS));
+const checkField = check.oneOf(
   ("sessionId messageId principal services context trace signal timeoutMs idempotencyKey " +
     "maxOutputBytes outputOverflow metadata progress onQuestion output").split(" "),
 );
@@ -83,7 +66,7 @@ const checkField = oneOf(
 function checkLayer(layer: unknown): Layer {
   const { name, stage, when, meets, for: around, observe, unresolved, context } = Object(layer);
   const action = `use the layer ${describe(name)}`;
-  checkWord(action, name, "its name");
+  check.checkWord(action, name, "its name");
   checkStage(action, stage, "its stage");
   if (meets !== undefined) checkMeets(action, meets, "its meets");
   if (when !== undefined && !isFunction(when)) checkField(action, when, "its when");
@@ -92,6 +75,6 @@ function checkLayer(layer: unknown): Layer {
   if (Object.keys(parts).length === 0) {
     fail(action, 'it must have "for", "observe", "unresolved" or "context"');
   }
-  for (const [field, part] of Object.entries(parts)) checkFunction(action, part, field);
+  for (const [field, part] of Object.entries(parts)) check.checkFunction(action, part, field);
   return layer as Layer;
 }

@@ -30,7 +30,6 @@ interface Waiter {
   hasSlot: boolean;
 }
 
-/** A queued request for a slot. */
 export interface SlotRequest {
   /** Resolves with `true` when the call has a slot, and with `false` if it was evicted. */
   readonly granted: Promise<boolean>;

@@ -3,16 +3,15 @@
 import { CallView, inTime } from "./context.ts";
 import { CallFailure } from "./failures.ts";
 import { fingerprintOf } from "./idempotency.ts";
-import { describeRefusal, frozenCopy, readJson, utf8Length } from "./json_value.ts";
 import type { Call } from "./layer.ts";
+import { describeRefusal, frozenCopy, readJson, utf8Length } from "./json_value.ts";
 import { redacted } from "./output.ts";
 import type { CallTickets, KeptAnswer, RepairedArguments, Resumption } from "./request.ts";
 import { admitSchema, compileOnce, issuesOf, type SchemaEngine } from "../schema/mod.ts";
+import * as check from "../tool/mod.ts";
 import {
   abortable,
   type Answer,
-  checkFlag,
-  checkWord,
   cleanText,
   describe,
   describeThrown,
@@ -21,11 +20,9 @@ import {
   type Issue,
   type JsonSchema,
   noop,
-  oneOf,
   type Question,
   type QuestionFields,
   type QuestionKind,
-  readFields,
   type ToolResult,
   within,
 } from "../tool/mod.ts";
@@ -322,9 +319,9 @@ export const MAX_MEMORY_BYTES = 65_536;
 const KINDS: readonly QuestionKind[] = ["input", "approval", "authorization", "client"];
 
 const FIELDS = {
-  kind: /* @__PURE__ */ oneOf(KINDS),
+  kind: /* @__PURE__ */ check.oneOf(KINDS),
   message: (action: string, message: unknown, place: string): string =>
-    cleanText(checkWord(action, message, place), Infinity),
+    cleanText(check.checkWord(action, message, place), Infinity),
   arguments: (action: string, args: unknown, place: string): unknown =>
     boundedCopy(args) ?? fail(action, `${place} must have at most 64 kB of JSON`),
   // `admitSchema` checks the schema.
@@ -336,7 +333,7 @@ const FIELDS = {
       ? href
       : fail(action, `${place} must begin with https:// or http://`);
   },
-  resumes: checkFlag,
+  resumes: check.checkFlag,
 };
 
 /** Checks a question. @throws {TypeError} */
@@ -346,7 +343,7 @@ function readQuestion(
   fields: QuestionFields,
   engine: SchemaEngine,
 ): Question {
-  const { message, kind = "input", schema, ...more } = readFields(action, fields, FIELDS);
+  const { message, kind = "input", schema, ...more } = check.readFields(action, fields, FIELDS);
   if (message === undefined) fail(action, 'it has no "/message"');
   // A long message is not truncated, because a person could approve the missing part.
   if (message.length > 2_000) fail(action, '"/message" must have at most 2000 characters');

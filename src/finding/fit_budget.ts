@@ -1,22 +1,11 @@
 /** Budgets: the tokens of an export, and the choice of tools that fit into a number of tokens. */
 
-import {
-  type ExportOptions,
-  type ExportResult,
-  exportTools,
-  hintsOf,
-  partsOf,
-  type TargetLike,
-  type TargetOf,
-  type ToolsOf,
-} from "../formats/mod.ts";
+import * as formats from "../formats/mod.ts";
+import type { ExportResult, TargetLike } from "../formats/mod.ts";
 import { searchToolset } from "../registry/mod.ts";
 import { buildToolset, isToolset, listOf, type Toolset } from "../select/mod.ts";
+import * as check from "../tool/mod.ts";
 import {
-  type Check,
-  checkFunction,
-  checkText,
-  createCheck,
   describe,
   fail,
   isListOf,
@@ -24,10 +13,8 @@ import {
   isToolId,
   makeTool,
   once,
-  readFields,
   type Tool,
   type ToolDefinition,
-  wholeFrom,
 } from "../tool/mod.ts";
 import { countTokens, type TokenCounter } from "./count_tokens.ts";
 import { argumentsOf, firstSentence } from "./signature.ts";
@@ -63,7 +50,7 @@ export function measureTokens(
   exported: ExportResult,
   count: TokenCounter = countTokens,
 ): TokenMeasure {
-  const tools = partsOf(exported).map(({ tool, wire }) => ({
+  const tools = formats.partsOf(exported).map(({ tool, wire }) => ({
     id: tool,
     tokens: tokensOf(wire, count),
   }));
@@ -102,7 +89,7 @@ export interface FitBudgetOptions<Like extends TargetLike = TargetLike> {
   readonly pinned?: readonly string[] | undefined;
   /** Counts tokens. By default, the tokens of o200k are estimated. */
   readonly count?: TokenCounter | undefined;
-  readonly options?: ExportOptions | undefined;
+  readonly options?: formats.ExportOptions | undefined;
 }
 
 /** A tool that is shown. */
@@ -134,17 +121,19 @@ export interface FittedTools<Tools = unknown, Id extends string = string> {
   readonly leftOut: readonly LeftOutTool[];
 }
 
-export const checkIds: Check<readonly string[]> = listOf(createCheck("the id of a tool", isToolId));
+export const checkIds: check.Check<readonly string[]> = listOf(
+  check.createCheck("the id of a tool", isToolId),
+);
 
 const CHECKS = {
-  tokens: wholeFrom(1),
+  tokens: check.wholeFrom(1),
   target: (_action, value) => value as TargetLike,
-  query: checkText,
-  ranked: createCheck("a list of tools", (value) => isListOf(value, isTool)),
+  query: check.checkText,
+  ranked: check.createCheck("a list of tools", (value) => isListOf(value, isTool)),
   pinned: checkIds,
-  count: checkFunction as Check<unknown> as Check<TokenCounter>,
-  options: (_action, value) => value as ExportOptions,
-} satisfies { readonly [Field in keyof FitBudgetOptions]-?: Check };
+  count: check.checkFunction as check.Check<unknown> as check.Check<TokenCounter>,
+  options: (_action, value) => value as formats.ExportOptions,
+} satisfies { readonly [Field in keyof FitBudgetOptions]-?: check.Check };
 
 const ACTION = "fit the tools into a budget";
 
@@ -195,8 +184,8 @@ export const DETAILS: readonly ToolDetail[] = ["full", "no-examples", "signature
 export function fitBudget<const Like extends TargetLike>(
   source: Toolset | readonly Tool[],
   options: FitBudgetOptions<Like>,
-): FittedTools<ToolsOf<Like>, TargetOf<Like>["id"]> {
-  const read = readFields(ACTION, options, CHECKS);
+): FittedTools<formats.ToolsOf<Like>, formats.TargetOf<Like>["id"]> {
+  const read = check.readFields(ACTION, options, CHECKS);
   const { query, ranked, count = countTokens, options: exportOptions } = read;
   const budget = read.tokens ?? fail(ACTION, 'it needs "/tokens", a whole number, 1 or above');
   const target = (read.target ?? fail(ACTION, 'it needs "/target"')) as Like;
@@ -211,8 +200,10 @@ export function fitBudget<const Like extends TargetLike>(
   const fitting = query === undefined
     ? ranked
     : searchToolset(buildToolset(source), query, { limit: available.length });
-  const send = (tools: readonly Tool[]): ExportResult<ToolsOf<Like>, TargetOf<Like>["id"]> =>
-    exportTools(tools, target, exportOptions);
+  const send = (
+    tools: readonly Tool[],
+  ): ExportResult<formats.ToolsOf<Like>, formats.TargetOf<Like>["id"]> =>
+    formats.exportTools(tools, target, exportOptions);
   const tokensOfExport = (tools: readonly Tool[]): number => tokensOf(send(tools).tools, count);
 
   const caches = typeof target === "string" && count === countTokens && !exportOptions;
@@ -340,7 +331,7 @@ function formsOf(
     const shown = atDetail(tool, detail);
     if (shown === tool && detail !== "full") continue;
     const exported = send([shown]);
-    const [part] = partsOf(exported);
+    const [part] = formats.partsOf(exported);
     if (part === undefined) {
       message = exported.rejected[0]?.message ?? message;
       continue;
@@ -371,7 +362,7 @@ export function atDetail(tool: Tool, detail: ToolDetail): Tool {
     returns: undefined,
     icons: [],
     // Strict mode is off, because it would turn "any object" into an object without properties.
-    meta: { ...tool.meta, provider: { ...hintsOf(tool), strict: false } },
+    meta: { ...tool.meta, provider: { ...formats.hintsOf(tool), strict: false } },
   });
 }
 

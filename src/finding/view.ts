@@ -1,22 +1,10 @@
 /** Views: a tool with another name or text, or with renamed, bound or hidden arguments. */
 
-import {
-  checkWithoutEngine,
-  detectDialect,
-  eachSchemaIn,
-  fragment,
-  inheritEngine,
-  isOldDraft,
-  KEYWORDS,
-  mapSchemasOf,
-} from "../schema/mod.ts";
+import * as schemas from "../schema/mod.ts";
+import * as check from "../tool/mod.ts";
 import {
   attempt,
-  type Check,
-  checkText,
-  checkWord,
   copyJson,
-  createCheck,
   fail,
   isListOf,
   isObject,
@@ -28,7 +16,6 @@ import {
   type JsonSchemaObject,
   makeTool,
   pointerStep,
-  readFields,
   setOwn,
   type Tool,
   TOOL_NAME_RULE,
@@ -53,27 +40,27 @@ export interface ViewOptions {
   readonly defaults?: { readonly [argument: string]: unknown } | undefined;
 }
 
-const checkValues = createCheck("an object of arguments", isObject);
+const checkValues = check.createCheck("an object of arguments", isObject);
 
 const OPTIONS = {
-  name: createCheck(
+  name: check.createCheck(
     `a name without a namespace, ${TOOL_NAME_RULE}: the namespace is the tool's`,
     isToolName,
   ),
-  description: checkText,
+  description: check.checkText,
   bind: checkValues,
   rename: (action, value, place) => {
     const names = checkValues(action, value, place);
     return Object.fromEntries(
       Object.entries(names).map(([argument, name]) => [
         argument,
-        checkWord(action, name, `"/rename${pointerStep(argument)}"`),
+        check.checkWord(action, name, `"/rename${pointerStep(argument)}"`),
       ]),
     );
   },
-  hide: createCheck("a list of arguments", (value) => isListOf(value, isWord)),
+  hide: check.createCheck("a list of arguments", (value) => isListOf(value, isWord)),
   defaults: checkValues,
-} satisfies { readonly [Field in keyof ViewOptions]-?: Check };
+} satisfies { readonly [Field in keyof ViewOptions]-?: check.Check };
 
 /**
  * Creates a view of a tool: the same tool with another name, or with bound, renamed, hidden or
@@ -111,7 +98,7 @@ const OPTIONS = {
 export function viewOf(tool: Tool, options: ViewOptions): Tool {
   const original = makeTool(tool);
   const action = `make a view of "${original.id}"`;
-  const checked = readFields(action, options, OPTIONS);
+  const checked = check.readFields(action, options, OPTIONS);
   const { name = original.name, description = original.description, ...read } = checked;
   const { bind = {}, defaults = {} } = read;
   const change: Change = {
@@ -149,7 +136,7 @@ export function viewOf(tool: Tool, options: ViewOptions): Tool {
     }),
   };
   const view = makeTool(fields as ToolDefinition);
-  inheritEngine(original.parameters, view.parameters);
+  schemas.inheritEngine(original.parameters, view.parameters);
   return view;
 }
 
@@ -216,7 +203,7 @@ function checkChange(action: string, schema: JsonSchemaObject, change: Change): 
     if (now !== undefined) shown.set(now, name);
   }
   const { required: _, ...single } = withoutRules(linked(schema));
-  const fits = attempt(action, () => checkWithoutEngine(single));
+  const fits = attempt(action, () => schemas.checkWithoutEngine(single));
   for (const [field, values] of Object.entries({ bind, defaults })) {
     for (const [name, value] of values) {
       if (!fits(Object.fromEntries([[name, value]]))) {
@@ -249,9 +236,9 @@ const NAMES = ["$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor"];
  * references point to the root or into its properties, the whole schema moves into `$defs`.
  */
 function linked(schema: JsonSchemaObject): JsonSchemaObject {
-  const dialect = detectDialect(schema);
-  const keywords = KEYWORDS[dialect];
-  const definitions = isOldDraft(dialect) ? "definitions" : "$defs";
+  const dialect = schemas.detectDialect(schema);
+  const keywords = schemas.KEYWORDS[dialect];
+  const definitions = schemas.isOldDraft(dialect) ? "definitions" : "$defs";
   const place = `#/${definitions}/tool`;
   const leadsAnywhere = (part: JsonSchemaObject): boolean =>
     REFERENCES.some((keyword) =>
@@ -261,11 +248,11 @@ function linked(schema: JsonSchemaObject): JsonSchemaObject {
   const isPlaced = (part: JsonSchemaObject): boolean =>
     [...REFERENCES, ...NAMES].some((keyword) => keyword in part);
   const places = new Map<JsonSchema, string>();
-  eachSchemaIn(schema, keywords, (child, keyword, key) => {
+  schemas.eachSchemaIn(schema, keywords, (child, keyword, key) => {
     const step = key === undefined ? [] : [String(key)];
     // A `$ref` to the child's new position, because a copy would repeat names and old references.
     if (isObject(child) && has(child, isPlaced)) {
-      places.set(child, fragment([definitions, "tool", keyword, ...step]));
+      places.set(child, schemas.fragment([definitions, "tool", keyword, ...step]));
     }
   });
   const root = Object.entries(
@@ -275,7 +262,7 @@ function linked(schema: JsonSchemaObject): JsonSchemaObject {
 
   function has(part: JsonSchemaObject, isWanted: (part: JsonSchemaObject) => boolean): boolean {
     let found = isWanted(part);
-    eachSchemaIn(part, keywords, (child) => {
+    schemas.eachSchemaIn(part, keywords, (child) => {
       found ||= isObject(child) && has(child, isWanted);
     });
     return found;
@@ -298,7 +285,7 @@ function linked(schema: JsonSchemaObject): JsonSchemaObject {
         REFERENCES.includes(keyword) && /^#(\/|$)/.test(String(value))
           // Within one document, a recursive reference has the same target as a plain `$ref`.
           ? ["$ref", place + String(value).slice(1)]
-          : [keyword, mapSchemasOf(value, keywords.get(keyword)?.shape ?? "any", change)]
+          : [keyword, schemas.mapSchemasOf(value, keywords.get(keyword)?.shape ?? "any", change)]
       ),
     );
   }

@@ -1,14 +1,7 @@
 /** The options of an export with their checks, and the losses and warnings of an export. */
 
-import {
-  type Check,
-  checkFlag,
-  createCheck,
-  defined,
-  isObject,
-  readFields,
-  type Tool,
-} from "../tool/mod.ts";
+import * as check from "../tool/mod.ts";
+import { defined, isObject, type Tool } from "../tool/mod.ts";
 import type { ExportNames } from "./export_names.ts";
 
 /** The handling of a loss. See {@linkcode ExportOptions.onLoss}. */
@@ -41,7 +34,7 @@ export interface ExportOptions extends RequestSettings {
   readonly path?: string;
 }
 
-const checkToolChoice: Check<ToolChoice> = createCheck(
+const checkToolChoice: check.Check<ToolChoice> = check.createCheck(
   '"auto", "none", "required" or { tool: id }',
   (value): value is ToolChoice =>
     value === "auto" || value === "none" || value === "required" ||
@@ -49,25 +42,24 @@ const checkToolChoice: Check<ToolChoice> = createCheck(
 );
 
 const FIELDS = {
-  onLoss: createCheck(
+  onLoss: check.createCheck(
     '"describe", "warn", "reject-tool" or "throw"',
     (value): value is OnLoss =>
       value === "describe" || value === "warn" || value === "reject-tool" || value === "throw",
   ),
-  strictFallback: checkFlag,
-  namespaces: checkFlag,
-  path: createCheck(
+  strictFallback: check.checkFlag,
+  namespaces: check.checkFlag,
+  path: check.createCheck(
     'text that begins with "/" and contains "{id}"',
     (value): value is string =>
       typeof value === "string" && value.startsWith("/") && value.includes("{id}"),
   ),
   toolChoice: checkToolChoice,
-  parallel: checkFlag,
-} satisfies { readonly [Field in keyof Required<ExportOptions>]: Check };
+  parallel: check.checkFlag,
+} satisfies { readonly [Field in keyof Required<ExportOptions>]: check.Check };
 
-/** Checks the options of an export. */
 export function checkExportOptions(options: ExportOptions): void {
-  readFields("export the tools", options, FIELDS, (field) => field);
+  check.readFields("export the tools", options, FIELDS, (field) => field);
 }
 
 /** The part of a tool with a loss: its `parameters`, its `returns`, or another field. */

@@ -1,13 +1,6 @@
 /** The session of one import, which limits, names and creates the tools that an importer reads. */
 
-import {
-  checkSchema,
-  compilePattern,
-  HARDENING,
-  hardenTool,
-  MAX_PATTERN_STATES,
-  type PatternBudget,
-} from "../schema/mod.ts";
+import * as schemas from "../schema/mod.ts";
 import {
   attemptOr,
   cleanText,
@@ -30,17 +23,7 @@ import {
   toolId,
   type ToolOutput,
 } from "../tool/mod.ts";
-import {
-  checkImportOptions,
-  decide,
-  type HostDecisions,
-  type ImportOptions,
-  type ImportResult,
-  type ImportToolsOptions,
-  type ImportWarning,
-  isWanted,
-  type RejectedImport,
-} from "./import_options.ts";
+import * as imports from "./import_options.ts";
 import * as findings from "./import_findings.ts";
 import { flagIn, type JsonRecord, objectIn, textIn } from "./wire.ts";
 import { mapNames, type NameRule } from "../select/mod.ts";
@@ -78,10 +61,10 @@ export interface ImportedTool {
 export interface Importer<Source extends string = string> {
   readonly source: Source;
   looksLike(document: unknown): boolean;
-  read(tools: ImportSession, document: unknown, options: ImportToolsOptions): void;
+  read(tools: ImportSession, document: unknown, options: imports.ImportToolsOptions): void;
 }
 
-interface Noted extends Omit<ImportWarning, "tool"> {
+interface Noted extends Omit<imports.ImportWarning, "tool"> {
   readonly imported: ImportedTool | undefined;
 }
 
@@ -92,12 +75,12 @@ const MAX_ICON = 65_536;
 
 export class ImportSession {
   readonly source: string;
-  readonly #options: ImportOptions;
+  readonly #options: imports.ImportOptions;
   readonly #maxTools: number;
   readonly #maxValues: number;
   readonly #read: ImportedTool[] = [];
   readonly #notes: Noted[] = [];
-  readonly #rejected: RejectedImport[] = [];
+  readonly #rejected: imports.RejectedImport[] = [];
   /** The findings in the texts of each tool, which are searched before the texts are cleaned. */
   readonly #found = new Map<ImportedTool, readonly findings.Finding[]>();
   /** The parts of the document without findings. */
@@ -111,10 +94,10 @@ export class ImportSession {
   /** The sizes of the counted parts, so that a shared part is measured once. */
   readonly #sizes = new WeakMap<object, number>();
 
-  constructor(source: string, options: ImportOptions) {
+  constructor(source: string, options: imports.ImportOptions) {
     this.source = source;
     this.#options = options;
-    const { maxTools, maxValues } = checkImportOptions(options);
+    const { maxTools, maxValues } = imports.checkImportOptions(options);
     this.#maxTools = maxTools;
     this.#maxValues = maxValues;
     this.#values = maxValues;
@@ -168,7 +151,7 @@ export class ImportSession {
   /** Adds a tool, or rejects the tool if `parameters` is invalid or a limit is exceeded. */
   add(imported: ImportedTool): void {
     const { parameters, returns, path, sourceName } = imported;
-    if (!isWanted(this.#options, sourceName)) return void this.#leftOut.add(sourceName);
+    if (!imports.isWanted(this.#options, sourceName)) return void this.#leftOut.add(sourceName);
     if (imported.icons !== undefined) imported.icons = this.#goodIcons(imported, imported.icons);
     for (const part of [parameters, returns, imported.meta, imported.provider, imported.examples]) {
       this.charge(part);
@@ -219,10 +202,10 @@ export class ImportSession {
 
   /** Returns the schema without patterns that are too slow or too large to check. */
   #check(imported: ImportedTool, schema: JsonSchema, what: string): JsonSchema {
-    const left = Math.min(this.#patternStates, MAX_PATTERN_STATES);
+    const left = Math.min(this.#patternStates, schemas.MAX_PATTERN_STATES);
     const check = (checked: JsonSchema): JsonSchema => {
-      const budget: PatternBudget = { left };
-      checkSchema(checked, what, HARDENING, budget);
+      const budget: schemas.PatternBudget = { left };
+      schemas.checkSchema(checked, what, schemas.HARDENING, budget);
       this.#patternStates -= left - budget.left;
       return checked;
     };
@@ -230,7 +213,7 @@ export class ImportSession {
       return check(schema);
     } catch (cause) {
       if (!(cause instanceof SyntaxError)) throw cause;
-      const budget: PatternBudget = { left };
+      const budget: schemas.PatternBudget = { left };
       const checkable = mapSchema(undefined, schema, {
         enter: (node) =>
           isTooSlow(node["pattern"], budget) ? without(undefined, node, "pattern") : node,
@@ -256,7 +239,7 @@ export class ImportSession {
     return this.#values < 0;
   }
 
-  finish(): ImportResult {
+  finish(): imports.ImportResult {
     const names = nameTools(this.#read, this);
     const ids = new Map<ImportedTool, string>();
     const tools: Tool[] = [];
@@ -271,7 +254,7 @@ export class ImportSession {
         this.warn(imported, path, rule, `${message}, ${where}`);
       }
       // Called outside of the `try`, because an invalid risk is an error in the host's code.
-      const decisions = decide(this.#options, {
+      const decisions = imports.decide(this.#options, {
         id: toolId(name, namespace),
         sourceName,
         annotations: hints,
@@ -285,14 +268,14 @@ export class ImportSession {
       }
       try {
         // Imported tools are untrusted, so they are hardened even if the registry's engine is not.
-        const tool = hardenTool(this.#make(imported, name, decisions));
+        const tool = schemas.hardenTool(this.#make(imported, name, decisions));
         ids.set(imported, tool.id);
         tools.push(tool);
       } catch (cause) {
         this.reject(sourceName, imported.path, "tool", describeThrown(cause));
       }
     }
-    const warnings: ImportWarning[] = [];
+    const warnings: imports.ImportWarning[] = [];
     for (const { imported, path, rule, message } of this.#notes) {
       const tool = imported === undefined ? undefined : ids.get(imported);
       // The notes on a rejected tool are omitted: `rejected` has the reason.
@@ -342,7 +325,11 @@ export class ImportSession {
     }));
   }
 
-  #make(imported: ImportedTool, name: string, { risk, roles, scopes }: HostDecisions): Tool {
+  #make(
+    imported: ImportedTool,
+    name: string,
+    { risk, roles, scopes }: imports.HostDecisions,
+  ): Tool {
     const { sourceName, title, description = "", hints, provider, writeArguments } = imported;
     const { parameters, returns, icons, examples, deprecated, namespace } = imported;
     const { execute: runAny, tags = [], credentials } = this.#options;
@@ -374,10 +361,10 @@ function textsOf(imported: ImportedTool): JsonRecord {
 }
 
 /** Returns true if a regular expression is too large, or cannot be matched in linear time. */
-function isTooSlow(pattern: unknown, budget: PatternBudget): boolean {
+function isTooSlow(pattern: unknown, budget: schemas.PatternBudget): boolean {
   if (typeof pattern !== "string") return false;
   return attemptOr(undefined, () => new RegExp(pattern, "u")) !== undefined &&
-    attemptOr(undefined, () => compilePattern(pattern, budget)) === undefined;
+    attemptOr(undefined, () => schemas.compilePattern(pattern, budget)) === undefined;
 }
 
 /** Counts the values in a JSON value, up to a limit. */

@@ -239,7 +239,6 @@ export function makeTarget<
   return Object.freeze(target) as Target<Id, Wire, Tools, Part, Message, Settings>;
 }
 
-/** Checks the record of a target. */
 export function checkTarget<Of>(
   value: Of,
   wanted: () => string = () => "a target's record",

@@ -1,23 +1,8 @@
 /** The targets of plue, with their names and types, and custom targets. */
 
 import type { NameRule } from "../select/mod.ts";
-import {
-  anyValue,
-  type Check,
-  checkFlag,
-  checkFunction,
-  checkText,
-  checkTexts,
-  checkWord,
-  clip,
-  createCheck,
-  defined,
-  fail,
-  isObject,
-  oneOf,
-  rejectUnknownFields,
-  wholeFrom,
-} from "../tool/mod.ts";
+import * as check from "../tool/mod.ts";
+import { clip, defined, fail, isObject } from "../tool/mod.ts";
 import type { CallFormat, MediaFormat } from "./call_format.ts";
 import { KEYWORD_FORMS, type KeywordRule } from "./form_rules.ts";
 import { type KnownTarget, TARGETS } from "./providers/index.ts";
@@ -160,33 +145,37 @@ export function defineTarget<
 }
 
 /** Creates the check of a field that may be absent. */
-function maybe(check: Check): Check {
-  return (action, value, place) => value === undefined ? value : check(action, value, place);
+function maybe(checkField: check.Check): check.Check {
+  return (action, value, place) => value === undefined ? value : checkField(action, value, place);
 }
 
-const checkObject = /* @__PURE__ */ createCheck("an object", isObject);
+const checkObject = /* @__PURE__ */ check.createCheck("an object", isObject);
 
 /** Creates the check of an object with these fields and no other fields. */
-function record<Of>(fields: { readonly [Field in keyof Required<Of>]: Check }): Check {
+function record<Of>(fields: { readonly [Field in keyof Required<Of>]: check.Check }): check.Check {
   return (action, value, place) => {
     const object = checkObject(action, value, place);
-    rejectUnknownFields(place === "" ? action : `${action}: ${place}`, object, Object.keys(fields));
-    for (const [field, check] of Object.entries<Check>(fields)) {
-      check(action, object[field], place === "" ? field : `${place}.${field}`);
+    check.rejectUnknownFields(
+      place === "" ? action : `${action}: ${place}`,
+      object,
+      Object.keys(fields),
+    );
+    for (const [field, checkField] of Object.entries<check.Check>(fields)) {
+      checkField(action, object[field], place === "" ? field : `${place}.${field}`);
     }
     return value;
   };
 }
 
-function listOf(item: Check): Check {
+function listOf(item: check.Check): check.Check {
   return (action, value, place) => {
-    const list = createCheck("a list", Array.isArray)(action, value, place);
+    const list = check.createCheck("a list", Array.isArray)(action, value, place);
     for (const [index, one] of list.entries()) item(action, one, `${place}[${index}]`);
     return value;
   };
 }
 
-function formsOf(cell: Check, all?: "all"): Check {
+function formsOf(cell: check.Check, all?: "all"): check.Check {
   return (action, value, place) => {
     const table = checkObject(action, value, place);
     for (const row of Object.keys(table)) {
@@ -200,13 +189,13 @@ function formsOf(cell: Check, all?: "all"): Check {
   };
 }
 
-const checkNames: Check = (action, value, place) => {
+const checkNames: check.Check = (action, value, place) => {
   record<NameRule>({
-    also: checkText,
-    max: wholeFrom(16),
-    separator: checkText,
-    letterFirst: maybe(checkFlag),
-    case: maybe(oneOf(["upper", "lower"])),
+    also: check.checkText,
+    max: check.wholeFrom(16),
+    separator: check.checkText,
+    letterFirst: maybe(check.checkFlag),
+    case: maybe(check.oneOf(["upper", "lower"])),
   })(action, value, place);
   const { also, separator } = value as NameRule;
   const illegal = (separator.match(/\W/gu) ?? []).find((character) => !also.includes(character));
@@ -216,57 +205,57 @@ const checkNames: Check = (action, value, place) => {
   return value;
 };
 
-function targetCheck(): Check {
+function targetCheck(): check.Check {
   const checkRule = record<KeywordRule>({
-    action: oneOf(["keep", "drop", "transform", "reject"]),
-    enforcement: oneOf(["enforced", "advisory", "ignored"]),
-    into: maybe(checkText),
-    uncertain: maybe(checkFlag),
+    action: check.oneOf(["keep", "drop", "transform", "reject"]),
+    enforcement: check.oneOf(["enforced", "advisory", "ignored"]),
+    into: maybe(check.checkText),
+    uncertain: maybe(check.checkFlag),
   });
 
   return record<Target>({
-    id: checkWord,
-    wire: checkFunction,
+    id: check.checkWord,
+    wire: check.checkFunction,
     calls: record<CallFormat>({
-      read: checkFunction,
-      write: checkFunction,
-      gather: maybe(checkFunction),
+      read: check.checkFunction,
+      write: check.checkFunction,
+      gather: maybe(check.checkFunction),
       media: maybe(record<MediaFormat>({
-        takes: maybe(checkFunction),
-        text: checkFunction,
-        file: checkFunction,
+        takes: maybe(check.checkFunction),
+        text: check.checkFunction,
+        file: check.checkFunction,
       })),
-      maxCharacters: maybe(wholeFrom(1)),
-      stream: maybe(checkFunction),
+      maxCharacters: maybe(check.wholeFrom(1)),
+      stream: maybe(check.checkFunction),
     }),
-    title: maybe(checkText),
-    source: maybe(checkText),
+    title: maybe(check.checkText),
+    source: maybe(check.checkText),
     names: maybe(checkNames),
     namespaces: maybe(
       record<NonNullable<Target["namespaces"]>>({ names: checkNames, tools: checkNames }),
     ),
     keys: maybe(checkNames),
-    features: maybe(listOf(oneOf(Object.keys(FEATURES)))),
+    features: maybe(listOf(check.oneOf(Object.keys(FEATURES)))),
     input: maybe(formsOf(checkRule)),
     output: maybe(record<OutputRule>({
       keywords: formsOf(checkRule, "all"),
-      root: oneOf(["any", "object"]),
+      root: check.oneOf(["any", "object"]),
     })),
-    formats: maybe(checkTexts),
+    formats: maybe(check.checkTexts),
     limits: maybe(listOf(record<Limit>({
-      name: oneOf(Object.keys(LIMITS)),
-      value: wholeFrom(0),
-      uncertain: maybe(checkFlag),
+      name: check.oneOf(Object.keys(LIMITS)),
+      value: check.wholeFrom(0),
+      uncertain: maybe(check.checkFlag),
     }))),
-    strictMode: maybe(checkFunction),
-    fallback: maybe(createCheck("a target's record, or made by defineTarget", isTarget)),
-    assemble: maybe(checkFunction),
-    choose: maybe(checkFunction),
+    strictMode: maybe(check.checkFunction),
+    fallback: maybe(check.createCheck("a target's record, or made by defineTarget", isTarget)),
+    assemble: maybe(check.checkFunction),
+    choose: maybe(check.checkFunction),
     // Definitions may spread targets of plue, which have these fields.
-    extra: anyValue,
-    toolSearch: anyValue,
-    draft07: anyValue,
-    typed: anyValue,
-    combinations: anyValue,
+    extra: check.anyValue,
+    toolSearch: check.anyValue,
+    draft07: check.anyValue,
+    typed: check.anyValue,
+    combinations: check.anyValue,
   });
 }

@@ -16,15 +16,8 @@ import type {
   SchemaEngine,
   SchemaValidator,
 } from "./engine.ts";
-import {
-  detectDialect,
-  type Dialect,
-  dialectOf,
-  holdsSchemas,
-  isStructure,
-  KEYWORDS,
-  type KeywordShape,
-} from "./keywords.ts";
+import * as keywords from "./keywords.ts";
+import type { Dialect } from "./keywords.ts";
 import {
   boundReferences,
   pointerSteps,
@@ -57,7 +50,7 @@ export function checkSchema(
   hardening?: Hardening,
   budget: PatternBudget = { left: MAX_PATTERN_STATES },
 ): AdmittedSchema {
-  const dialect = dialectOf(schema, `use ${what}`);
+  const dialect = keywords.dialectOf(schema, `use ${what}`);
   const compile = hardening?.compilePattern ?? compilePlain;
   new SchemaChecker(schema, dialect, what, (source) => compile(source, budget)).check(schema);
   return { dialect };
@@ -132,13 +125,13 @@ class SchemaChecker {
   /** @param depth The depth of the keyword's value. */
   #checkKeyword(keyword: string, holder: JsonSchemaObject, base: string, depth: number): void {
     const value = holder[keyword];
-    const { shape: known = "any", role } = KEYWORDS[this.#dialect].get(keyword) ?? {};
+    const { shape: known = "any", role } = keywords.KEYWORDS[this.#dialect].get(keyword) ?? {};
     const either = Array.isArray(value) ? "schemas" : "schema";
     const shape = known === "schema or schemas" ? either : known;
     const rule = VALUE_RULES[shape];
     if (rule !== undefined && !rule[1](value)) this.#wrong(rule[0], value);
     if (shape === "schema") return this.#checkPart(value, base, depth);
-    if (holdsSchemas(shape) || shape === "dependentRequired") {
+    if (keywords.holdsSchemas(shape) || shape === "dependentRequired") {
       return this.#checkMembers(keyword, shape, value as object, base, depth);
     }
     const isRecursive = keyword === "$recursiveAnchor" && this.#dialect === "2019-09";
@@ -154,7 +147,7 @@ class SchemaChecker {
 
   #checkMembers(
     keyword: string,
-    shape: KeywordShape,
+    shape: keywords.KeywordShape,
     members: object,
     base: string,
     depth: number,
@@ -174,7 +167,9 @@ class SchemaChecker {
   }
 
   #countData(value: unknown, depth: number): void {
-    if (!isStructure(value)) return this.#count(typeof value === "string" ? value.length : 0);
+    if (!keywords.isStructure(value)) {
+      return this.#count(typeof value === "string" ? value.length : 0);
+    }
     this.#count(0, depth);
     for (const [key, member] of Object.entries(value)) {
       this.#characters += key.length;
@@ -242,7 +237,7 @@ const ANCHOR = /^[A-Za-z_][-A-Za-z0-9._]*$/;
 
 type Rule = readonly [words: string, fits: (value: unknown) => boolean];
 
-const VALUE_RULES: { readonly [Shape in KeywordShape]?: Rule } = {
+const VALUE_RULES: { readonly [Shape in keywords.KeywordShape]?: Rule } = {
   schemas: ["a list of at least one schema", (value) => Array.isArray(value) && value.length > 0],
   map: ["an object of schemas", isObject],
   dependencies: ["an object of schemas", isObject],
@@ -271,7 +266,7 @@ const VALUE_RULES: { readonly [Shape in KeywordShape]?: Rule } = {
     "an object with true or false for each URI",
     (value) => isObject(value) && Object.values(value).every((on) => typeof on === "boolean"),
   ],
-} satisfies Record<Exclude<KeywordShape, "schema" | "schema or schemas" | "any">, Rule>;
+} satisfies Record<Exclude<keywords.KeywordShape, "schema" | "schema or schemas" | "any">, Rule>;
 
 function isReference(keyword: string): keyword is Reference["keyword"] {
   return keyword === "$ref" || keyword === "$dynamicRef" || keyword === "$recursiveRef";
@@ -323,6 +318,6 @@ export function withSchemaCheck(compiler: SchemaCompiler): SchemaEngine {
     name: compiler.name,
     admit: checkSchema,
     compile: (schema: JsonSchema, dialect?: Dialect, hardening?: Hardening) =>
-      compiler.compile(schema, dialect ?? detectDialect(schema), hardening),
+      compiler.compile(schema, dialect ?? keywords.detectDialect(schema), hardening),
   });
 }

@@ -7,16 +7,8 @@
  * the tool. The filters of this file return `false` for no tool (`undefined` or `null`).
  */
 
-import {
-  assertSync,
-  type Check,
-  createCheck,
-  isFunction,
-  isPlain,
-  rejectUnknownFields,
-  type RiskLevel,
-  type Tool,
-} from "../tool/mod.ts";
+import * as check from "../tool/mod.ts";
+import { assertSync, isFunction, isPlain, type RiskLevel, type Tool } from "../tool/mod.ts";
 import {
   checkFunctions,
   CRITERIA,
@@ -222,14 +214,14 @@ export interface ToolPolicy {
 
 const FIELDS: (keyof ToolPolicy)[] = ["name", "allow", "requiresApproval", "reason", "revision"];
 
-const checkShape = /* @__PURE__ */ createCheck("a policy, with an allow function", isPolicy);
+const checkShape = /* @__PURE__ */ check.createCheck("a policy, with an allow function", isPolicy);
 
 /** Checks a list of policies. Only instances of classes may have unknown fields. */
-export const checkPolicies: Check<readonly ToolPolicy[]> = /* @__PURE__ */ listOf(
+export const checkPolicies: check.Check<readonly ToolPolicy[]> = /* @__PURE__ */ listOf(
   (action, value, place) => {
     const policy = checkShape(action, value, place);
     if (isPlain(policy)) {
-      rejectUnknownFields(`use policy ${shownName(policy.name)}`, policy, FIELDS);
+      check.rejectUnknownFields(`use policy ${shownName(policy.name)}`, policy, FIELDS);
     }
     return policy;
   },

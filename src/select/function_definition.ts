@@ -1,20 +1,8 @@
 /** The definition of a tool for a model: name, description, parameters. */
 
 import { legalName, mapNames, OPENAI_NAME_RULE } from "./wire_names.ts";
-import {
-  type Check,
-  checkText,
-  createCheck,
-  describe,
-  fail,
-  type FieldHint,
-  isObject,
-  type JsonSchemaObject,
-  NO_PARAMETERS,
-  once,
-  readFields,
-  type Tool,
-} from "../tool/mod.ts";
+import * as check from "../tool/mod.ts";
+import { describe, type JsonSchemaObject, NO_PARAMETERS, once, type Tool } from "../tool/mod.ts";
 
 /** A function definition as plain JSON. */
 export interface FunctionDefinitionJson {
@@ -26,12 +14,12 @@ export interface FunctionDefinitionJson {
 const ACTION = "make a function definition";
 
 const FIELDS = {
-  name: checkText,
-  description: checkText,
-  parameters: createCheck("an object schema", isObject),
-} satisfies { readonly [Field in keyof FunctionDefinitionJson]: Check };
+  name: check.checkText,
+  description: check.checkText,
+  parameters: check.createCheck("an object schema", check.isObject),
+} satisfies { readonly [Field in keyof FunctionDefinitionJson]: check.Check };
 
-const hint: FieldHint = (field) =>
+const hint: check.FieldHint = (field) =>
   /^input_?schema$/i.test(field) ? 'did you mean "parameters"?' : undefined;
 
 /**
@@ -72,7 +60,7 @@ export class FunctionDefinition {
    * @throws {TypeError} If a field is unknown or invalid. The message names the field.
    */
   constructor(fields: Partial<FunctionDefinitionJson> = {}) {
-    const { name = "", description = "", parameters = NO_PARAMETERS } = readFields(
+    const { name = "", description = "", parameters = NO_PARAMETERS } = check.readFields(
       ACTION,
       fields,
       FIELDS,
@@ -92,7 +80,7 @@ export class FunctionDefinition {
 
   /** Returns the definition of a tool with a text appended to its description. */
   static fromToolWithContext(tool: Tool, additionalContext: string): FunctionDefinition {
-    const text = checkText(ACTION, additionalContext, "the additional context");
+    const text = check.checkText(ACTION, additionalContext, "the additional context");
     return FunctionDefinition.#of(tool, `\n\n${text}`);
   }
 
@@ -137,7 +125,9 @@ export class FunctionDefinition {
   }
 
   static #of(tool: Tool, more = ""): FunctionDefinition {
-    if (!isObject(tool)) fail(ACTION, `the argument must be a tool, not ${describe(tool)}`);
+    if (!check.isObject(tool)) {
+      check.fail(ACTION, `the argument must be a tool, not ${describe(tool)}`);
+    }
     const { id: name, description, parameters } = tool;
     return new FunctionDefinition({ name, description: description + more, parameters });
   }
@@ -158,7 +148,7 @@ export function functionDefinitions(tools: readonly Tool[]): readonly FunctionDe
 const UNDECIDED = ["$ref", "$dynamicRef", "const", "enum", "oneOf", "not", "if"] as const;
 
 function acceptsEmptyObject(schema: unknown): boolean {
-  if (!isObject(schema)) return schema === true;
+  if (!check.isObject(schema)) return schema === true;
   const { type = "object", required = [], minProperties = 0, allOf = [], anyOf = [true] } = schema;
   return !UNDECIDED.some((keyword) => keyword in schema) &&
     [type].flat().includes("object") && [required].flat().length === 0 && minProperties === 0 &&

@@ -1,14 +1,7 @@
 /** A selection of a caller's tools (data and functions), converted to steps in a fixed order. */
 
-import {
-  assertSync,
-  attempt,
-  attemptOr,
-  type Check,
-  type FieldHint,
-  readFields,
-  type Tool,
-} from "../tool/mod.ts";
+import * as check from "../tool/mod.ts";
+import { assertSync, attempt, attemptOr, type Tool } from "../tool/mod.ts";
 import type { ToolAvailabilityInput } from "./availability_context.ts";
 import {
   checkFunctions,
@@ -54,7 +47,7 @@ export type CheckedSelection =
 
 const ACTION = "select tools";
 
-const CHECKS: { readonly [field: string]: Check } = {
+const CHECKS: { readonly [field: string]: check.Check } = {
   ...Object.fromEntries(
     CRITERION_NAMES.filter((name) => !isContextFlag(name))
       .map((name) => [name, CRITERIA[name].check]),
@@ -70,13 +63,13 @@ export function selectionDataFields(): readonly string[] {
   return Object.keys(CHECKS).filter((field) => field !== "filters" && field !== "policies");
 }
 
-export const selectionHint: FieldHint = (field) =>
+export const selectionHint: check.FieldHint = (field) =>
   Object.hasOwn(CONTEXT_CHECKS, field) ? 'it belongs in "context"' : undefined;
 
 export function checkSelection(selection: Selection): CheckedSelection {
   // Any other object, such as a builder, has no such fields, so it would remove nothing.
   const fields = checkPlain(ACTION, selection, "the selection");
-  return Object.freeze(readFields(ACTION, fields, CHECKS, undefined, selectionHint));
+  return Object.freeze(check.readFields(ACTION, fields, CHECKS, undefined, selectionHint));
 }
 
 /** Rejects a field that is `undefined`: ignoring the field would keep every tool. */

@@ -1,17 +1,10 @@
 /** The criteria as texts for people: the flag and the effect of each. The core omits them. */
 
 import { type Check, checkFlag, checkRisk } from "../tool/mod.ts";
-import {
-  checkReader,
-  checkRole,
-  type ContextFlag,
-  CRITERIA,
-  type CriterionName,
-  READER_FIELDS,
-} from "./criteria.ts";
+import * as criteria from "./criteria.ts";
 import type { Selection } from "./selection.ts";
 
-export type VocabularyName = CriterionName | (typeof READER_FIELDS)[number];
+export type VocabularyName = criteria.CriterionName | (typeof criteria.READER_FIELDS)[number];
 
 export const VOCABULARY: {
   readonly [Name in VocabularyName]: { readonly flag: string; readonly text: string };
@@ -42,16 +35,18 @@ export interface ValueKind {
 }
 
 /** The checks of values that are one text. Other values are lists or flags. */
-const OF_TEXTS: readonly Check[] = [checkRisk, checkRole, checkReader];
+const OF_TEXTS: readonly Check[] = [checkRisk, criteria.checkRole, criteria.checkReader];
 
 export function valueKind(name: VocabularyName): ValueKind {
-  const check = isReaderField(name) ? checkReader : CRITERIA[name].check;
+  const check = isReaderField(name) ? criteria.checkReader : criteria.CRITERIA[name].check;
   const shape = check === checkFlag ? "flag" : OF_TEXTS.includes(check) ? "text" : "list";
   return { shape, check };
 }
 
-export function isReaderField(name: VocabularyName): name is (typeof READER_FIELDS)[number] {
-  return (READER_FIELDS as readonly string[]).includes(name);
+export function isReaderField(
+  name: VocabularyName,
+): name is (typeof criteria.READER_FIELDS)[number] {
+  return (criteria.READER_FIELDS as readonly string[]).includes(name);
 }
 
 /** Returns the selection with these values, some in its context; `undefined` without values. */
@@ -63,7 +58,7 @@ export function selectionFrom(
   for (const [name, value] of Object.entries(values)) {
     if (value === undefined) continue;
     const isInContext = isReaderField(name as VocabularyName) ||
-      CRITERIA[name as ContextFlag].step === "context";
+      criteria.CRITERIA[name as criteria.ContextFlag].step === "context";
     (isInContext ? context : selection)[name] = value;
   }
   if (Object.keys(context).length > 0) selection["context"] = context;

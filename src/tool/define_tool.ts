@@ -3,26 +3,8 @@
  * and infers the arguments of `execute` from the schemas.
  */
 
-import {
-  anyValue,
-  assertSync,
-  attempt,
-  type Check,
-  checkFlag,
-  checkFunction,
-  checkText,
-  createCheck,
-  fail,
-  type FieldHint,
-  isFunction,
-  isListOf,
-  isObject,
-  isWord,
-  MAX_TIMEOUT_MS,
-  ofType,
-  oneOf,
-  readFields,
-} from "./check.ts";
+import * as check from "./check.ts";
+import { assertSync, attempt, fail, isFunction, isListOf, isObject, isWord } from "./check.ts";
 import { copyJson, type JsonSchema, type JsonSchemaObject } from "./json.ts";
 import { checkOverflow } from "./result.ts";
 import { describe } from "./text.ts";
@@ -101,7 +83,7 @@ export function makeTool(definition: ToolDefinition | Tool): Tool {
   const action = `define tool "${id}"`;
   // A definition with an id is a tool of another copy of plue, with a tool's fields.
   const known = Object.hasOwn(definition, "id") ? TOOL_FIELDS : FIELDS;
-  const { allowedRoles, parameters, returns, ...fields } = readFields(
+  const { allowedRoles, parameters, returns, ...fields } = check.readFields(
     action,
     definition,
     known as typeof TOOL_FIELDS,
@@ -212,9 +194,9 @@ function itsField(field: string): string {
 const SEMVER = /^\d{1,9}(\.\d{1,9}){2}(-[\w.-]{1,64})?(\+[\w.-]{1,64})?$/;
 const METHODS = ["init", "dispose", "validate", "execute"] as const;
 
-const checkName = createCheck(TOOL_NAME_RULE, isToolName);
+const checkName = check.createCheck(TOOL_NAME_RULE, isToolName);
 
-const checkDescription = createCheck(
+const checkDescription = check.createCheck(
   "a string that describes the tool",
   (value): value is string => isWord(value) && value.trim() !== "",
 );
@@ -222,9 +204,9 @@ const checkDescription = createCheck(
 function eachOnce(
   wanted: string,
   accepts: (item: unknown) => item is string,
-): Check<readonly string[]> {
-  const check = createCheck(`a list of ${wanted}`, (value) => isListOf(value, accepts));
-  return (action, value, place) => Object.freeze([...new Set(check(action, value, place))]);
+): check.Check<readonly string[]> {
+  const checkList = check.createCheck(`a list of ${wanted}`, (value) => isListOf(value, accepts));
+  return (action, value, place) => Object.freeze([...new Set(checkList(action, value, place))]);
 }
 
 const checkNames = eachOnce("strings that are not empty", isWord);
@@ -234,10 +216,10 @@ function keepStandard(_action: string, value: unknown): StandardSchema | undefin
 }
 
 /** Checks JSON, and returns a frozen copy. */
-function dataOf<T>(wanted: string, accepts: (value: unknown) => value is T): Check<T> {
-  const check = createCheck(wanted, accepts);
+function dataOf<T>(wanted: string, accepts: (value: unknown) => value is T): check.Check<T> {
+  const checkOwn = check.createCheck(wanted, accepts);
   return (action, value, place) => {
-    const data = check(action, value, place);
+    const data = checkOwn(action, value, place);
     return attempt(action, () => copyJson(data, place));
   };
 }
@@ -247,7 +229,7 @@ const checkData = dataOf("an object", isObject);
 function objectsWith<Item extends object>(
   wanted: string,
   accepts: (item: Record<string, unknown>) => boolean,
-): Check<readonly Item[]> {
+): check.Check<readonly Item[]> {
   const isItem = (item: unknown): item is Item => isObject(item) && accepts(item);
   return dataOf(
     `a list of objects, each with ${wanted}`,
@@ -255,7 +237,7 @@ function objectsWith<Item extends object>(
   );
 }
 
-const checkSchema = createCheck(
+const checkSchema = check.createCheck(
   "a JSON Schema or a Standard Schema",
   (value): value is JsonSchema => typeof value === "boolean" || isObject(value),
 );
@@ -266,7 +248,7 @@ interface SchemaPair {
 }
 
 /** Checks a schema. A library's schema is converted for callers, as its `input` or its `output`. */
-function schemaOf(side: "input" | "output"): Check<SchemaPair> {
+function schemaOf(side: "input" | "output"): check.Check<SchemaPair> {
   return (action, value, place) => {
     const standard = keepStandard(action, value);
     const form = checkSchema(
@@ -297,17 +279,17 @@ function toJson(
 }
 
 const checkInput = schemaOf("input");
-const checkConfig: Check<JsonSchema> = (...given) => checkInput(...given).json;
+const checkConfig: check.Check<JsonSchema> = (...given) => checkInput(...given).json;
 
 const FIELDS = {
   // The name and the namespace are checked first: messages about other fields contain them.
-  name: anyValue,
-  namespace: anyValue,
+  name: check.anyValue,
+  namespace: check.anyValue,
   aliases: eachOnce('ids, each "name" or "namespace:name"', isToolId),
-  title: checkText,
+  title: check.checkText,
   // Required: `makeTool` checks it.
-  description: anyValue as Check<ToolDefinition["description"]>,
-  version: createCheck(
+  description: check.anyValue as check.Check<ToolDefinition["description"]>,
+  version: check.createCheck(
     'a semantic version such as "1.2.0"',
     (value): value is string => isWord(value) && SEMVER.test(value),
   ),
@@ -319,13 +301,17 @@ const FIELDS = {
   roles: checkNames,
   allowedRoles: checkNames,
   scopes: checkNames,
-  requiresTransaction: checkFlag,
-  requiresApproval: checkFlag,
-  callsTools: checkFlag,
-  isAvailable: ofType<Tool["isAvailable"]>("true, false or a function", "boolean", "function"),
-  unavailableReason: checkText,
+  requiresTransaction: check.checkFlag,
+  requiresApproval: check.checkFlag,
+  callsTools: check.checkFlag,
+  isAvailable: check.ofType<Tool["isAvailable"]>(
+    "true, false or a function",
+    "boolean",
+    "function",
+  ),
+  unavailableReason: check.checkText,
   labels: checkData,
-  credentials: checkData as Check<ToolCredentials>,
+  credentials: checkData as check.Check<ToolCredentials>,
   annotations: dataOf(
     `an object in which ${HINTS.join(", ")} are true or false`,
     (value): value is ToolAnnotations =>
@@ -334,31 +320,32 @@ const FIELDS = {
   ),
   examples: objectsWith<ToolExample>('"input"', (item) => Object.hasOwn(item, "input")),
   icons: objectsWith<ToolIcon>('a "src" string', ({ src }) => typeof src === "string"),
-  deprecated: ofType<boolean | string>("true, false or a sentence", "boolean", "string"),
-  timeoutMs: createCheck(
-    `a number of milliseconds from 1 to ${MAX_TIMEOUT_MS}`,
-    (value): value is number => typeof value === "number" && value >= 1 && value <= MAX_TIMEOUT_MS,
+  deprecated: check.ofType<boolean | string>("true, false or a sentence", "boolean", "string"),
+  timeoutMs: check.createCheck(
+    `a number of milliseconds from 1 to ${check.MAX_TIMEOUT_MS}`,
+    (value): value is number =>
+      typeof value === "number" && value >= 1 && value <= check.MAX_TIMEOUT_MS,
   ),
   outputOverflow: checkOverflow,
-  idempotent: checkFlag,
-  execution: oneOf<ToolExecution>(["sync", "task", "either"]),
+  idempotent: check.checkFlag,
+  execution: check.oneOf<ToolExecution>(["sync", "task", "either"]),
   config: checkConfig,
   // A library's schema need not convert to JSON Schema, because no model receives it.
   context: (action, value, place): Tool["context"] =>
     keepStandard(action, value) ?? checkConfig(action, value, place),
   meta: checkData,
-  init: checkFunction,
-  dispose: checkFunction,
-  validate: checkFunction,
-  execute: checkFunction,
-} satisfies { readonly [Field in keyof ToolDefinition]-?: Check };
+  init: check.checkFunction,
+  dispose: check.checkFunction,
+  validate: check.checkFunction,
+  execute: check.checkFunction,
+} satisfies { readonly [Field in keyof ToolDefinition]-?: check.Check };
 
 const TOOL_FIELDS = {
   ...FIELDS,
-  id: anyValue,
-  describe: checkFunction as Check<NonNullable<Tool["describe"]>>,
+  id: check.anyValue,
+  describe: check.checkFunction as check.Check<NonNullable<Tool["describe"]>>,
   // The result of `viewOf`.
-  view: anyValue as Check<ViewedTool>,
+  view: check.anyValue as check.Check<ViewedTool>,
   parametersStandard: keepStandard,
   returnsStandard: keepStandard,
 };
@@ -388,7 +375,7 @@ const EXECUTE_NAME = /^(exec|run|call|invoke|handle|func|fn)/i;
 /** Names for the schemas in these libraries: `inputSchema`, `output_schema`. */
 const SCHEMA_NAME = /^(?:(in)|out)put_?schema$/i;
 
-const HINT: FieldHint = (field) => {
+const HINT: check.FieldHint = (field) => {
   // Suggests `risk` for `riskLevel`, and `init` for `initFn`.
   const near = Object.keys(FIELDS).find((known) => field.startsWith(known));
   const schema = SCHEMA_NAME.exec(field);

@@ -87,7 +87,7 @@ describe("comments, messages, titles and guides", () => {
 });
 
 describe("the keys of stores", () => {
-  const KEY = /`([a-z]+)\.\$\{(?:await )?owner(?:Digest|Of)?[(}]/g;
+  const KEY = /`([a-z]+)\.\$\{(?:await )?(?:durable\.)?owner(?:Digest|Of)?[(}]/g;
   const found = filesBelow("src", (path) => path.endsWith(".ts"))
     .flatMap((file) => [...textOf(file).matchAll(KEY)].map(([, kind = ""]) => kind));
   const tested = textOf("test/adapters/http/tenants.node.test.ts");

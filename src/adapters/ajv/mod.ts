@@ -15,24 +15,8 @@
 
 import { Ajv2020, type Format, type ValidateFunction } from "ajv/dist/2020.js";
 import * as Formats from "typebox/format";
-import {
-  ASSERTED_FORMATS,
-  type Dialect,
-  eachSchemaIn,
-  type Hardening,
-  isMultipleOf,
-  isOneOf,
-  KEYWORDS,
-  MAX_ISSUES,
-  type NormalizedSchema,
-  normalizeSchema,
-  sameItems,
-  type SchemaEngine,
-  SchemaInterpreter,
-  type SchemaValidator,
-  vagueIssue,
-  withSchemaCheck,
-} from "../../schema/mod.ts";
+import * as schemas from "../../schema/mod.ts";
+import type { Hardening } from "../../schema/mod.ts";
 import {
   attemptOr,
   clip,
@@ -85,12 +69,16 @@ interface Instance {
  * assert.equal(pairs.check(3), false);
  * ```
  */
-export function ajvEngine(options: AjvEngineOptions = {}): SchemaEngine {
+export function ajvEngine(options: AjvEngineOptions = {}): schemas.SchemaEngine {
   // The instances with and without protections. Making one takes milliseconds.
   const instances = new Map<Hardening | undefined, Instance>();
-  return withSchemaCheck({
+  return schemas.withSchemaCheck({
     name: "ajv",
-    compile(schema: JsonSchema, dialect: Dialect, hardening?: Hardening): SchemaValidator {
+    compile(
+      schema: JsonSchema,
+      dialect: schemas.Dialect,
+      hardening?: Hardening,
+    ): schemas.SchemaValidator {
       try {
         let instance = instances.get(hardening);
         if (instance === undefined || instance.left-- <= 0) {
@@ -128,7 +116,7 @@ function makeInstance(
   replaceKeywords(ajv);
   const before = new Set(Object.keys(ajv.RULES.keywords));
   if (formats === "assert") {
-    for (const name of ASSERTED_FORMATS) {
+    for (const name of schemas.ASSERTED_FORMATS) {
       ajv.addFormat(name, (value: string) => Formats.Test(name, value));
     }
   }
@@ -149,39 +137,44 @@ function makeInstance(
 function replaceKeywords(ajv: Ajv2020): void {
   for (const keyword of ["const", "enum", "uniqueItems", "multipleOf"]) ajv.removeKeyword(keyword);
   // Ajv's equality calls the `toString` of a value, and throws if it is not a function.
-  ajv.addKeyword({ keyword: "const", compile: (wanted: unknown) => isOneOf([wanted]) });
+  ajv.addKeyword({ keyword: "const", compile: (wanted: unknown) => schemas.isOneOf([wanted]) });
   ajv.addKeyword({
     keyword: "enum",
     schemaType: "array",
-    compile: (choices: unknown[]) => isOneOf(choices),
+    compile: (choices: unknown[]) => schemas.isOneOf(choices),
   });
   // Ajv compares all pairs of items: a list of 200,000 objects would take minutes.
   ajv.addKeyword({
     keyword: "uniqueItems",
     type: "array",
     schemaType: "boolean",
-    validate: (on: boolean, items: readonly unknown[]) => !on || sameItems(items) === undefined,
+    validate: (on: boolean, items: readonly unknown[]) =>
+      !on || schemas.sameItems(items) === undefined,
   });
   // To Ajv, 0.3 is not a multiple of 0.1.
   ajv.addKeyword({
     keyword: "multipleOf",
     type: "number",
     schemaType: "number",
-    validate: (step: number, value: number) => isMultipleOf(value, step),
+    validate: (step: number, value: number) => schemas.isMultipleOf(value, step),
   });
 }
 
-function compile(instance: Instance, schema: JsonSchema, dialect: Dialect): SchemaValidator {
+function compile(
+  instance: Instance,
+  schema: JsonSchema,
+  dialect: schemas.Dialect,
+): schemas.SchemaValidator {
   const { ajv, keywords, formats, test, hardening } = instance;
-  const form = nameByPattern(normalizeSchema(schema, dialect, { formats, keywords }));
-  const interpreter = new SchemaInterpreter(form, test, hardening);
+  const form = nameByPattern(schemas.normalizeSchema(schema, dialect, { formats, keywords }));
+  const interpreter = new schemas.SchemaInterpreter(form, test, hardening);
   // The interpreter caches verdicts, but does not support keywords of plugins.
   const caches = keywords.length === 0 && hardening?.repeatsParts(form) === true;
   const validate = caches
     ? (value: unknown) => interpreter.issues(value, Infinity).length === 0
     : compileWhole(ajv, form);
   const check = guarded(validate);
-  const validator: SchemaValidator = {
+  const validator: schemas.SchemaValidator = {
     check,
     issues(value) {
       const found = interpreter.issues(value);
@@ -195,13 +188,13 @@ function compile(instance: Instance, schema: JsonSchema, dialect: Dialect): Sche
  * Rewrites properties whose names every object inherits as patterns, in place: Ajv ignores
  * `__proto__`, and with patterns it checks only an object's own properties.
  */
-function nameByPattern(form: NormalizedSchema): NormalizedSchema {
+function nameByPattern(form: schemas.NormalizedSchema): schemas.NormalizedSchema {
   rename(form.schema);
   return form;
 
   function rename(schema: JsonSchema): void {
     if (typeof schema === "boolean") return;
-    eachSchemaIn(schema, KEYWORDS["2020-12"], rename);
+    schemas.eachSchemaIn(schema, schemas.KEYWORDS["2020-12"], rename);
     const { properties, patternProperties } = schema;
     if (!Object.keys(properties ?? {}).some((name) => name in Object.prototype)) return;
     const patterns: Record<string, unknown> = { ...patternProperties as JsonSchemaObject };
@@ -218,7 +211,7 @@ function nameByPattern(form: NormalizedSchema): NormalizedSchema {
 
 type Validate = ((value: unknown) => boolean) & Partial<Pick<ValidateFunction, "errors">>;
 
-function compileWhole(ajv: Ajv2020, { schema }: NormalizedSchema): Validate {
+function compileWhole(ajv: Ajv2020, { schema }: schemas.NormalizedSchema): Validate {
   // Ajv resolves "#" only in a schema that has a name.
   const named = typeof schema === "object" ? { ...schema, $id: NAME } : schema;
   try {
@@ -245,13 +238,13 @@ function ajvIssues(
   value: unknown,
 ): readonly Issue[] {
   const errors = check(value) ? [] : validate.errors ?? [];
-  const found = errors.slice(0, MAX_ISSUES).map((error) => {
+  const found = errors.slice(0, schemas.MAX_ISSUES).map((error) => {
     const words = clip((error.message ?? "fit its schema").replace(/^must /, ""), MAX_MESSAGE);
     const path = error.instancePath;
     const message = `${path === "" ? "The value" : path} must ${words}`;
     return { path, keyword: error.keyword, expected: words, message };
   });
-  return found.length > 0 ? found : [vagueIssue()];
+  return found.length > 0 ? found : [schemas.vagueIssue()];
 }
 
 /** A value that exhausts the stack or the steps, or makes a custom keyword throw, is invalid. */

@@ -1,13 +1,7 @@
 /** Repairs arguments of a wrong type, if the conversion loses no data. */
 
 import type { RepairHook } from "../../execute/mod.ts";
-import {
-  detectDialect,
-  indexSchemas,
-  isOfType,
-  ReferenceIndex,
-  resolveAnywhere,
-} from "../../schema/mod.ts";
+import * as schemas from "../../schema/mod.ts";
 import {
   type ArgumentRepair,
   isObject,
@@ -22,7 +16,7 @@ const MAX_PARTS = 10_000;
 /** The maximum depth. Following a reference adds one level. */
 const MAX_LEVELS = 64;
 
-const references = new WeakMap<Tool, ReferenceIndex>();
+const references = new WeakMap<Tool, schemas.ReferenceIndex>();
 
 /**
  * Creates a repair that converts arguments to the types of the schema, without losing data:
@@ -100,7 +94,7 @@ class Coercion {
       if (others.length === 1 && result !== null) go(others[0]);
     }
     const types = [type].flat().filter((name) => typeof name === "string");
-    if (types.length > 0 && !types.some((name) => isOfType(name, result))) {
+    if (types.length > 0 && !types.some((name) => schemas.isOfType(name, result))) {
       result = this.#read(types, schema, result, path);
     }
     return Array.isArray(result)
@@ -124,7 +118,7 @@ class Coercion {
     const parsed = typeof value === "string" ? parse(value) : undefined;
     if (parsed === LOSSY) return value;
     for (const type of types) {
-      if (parsed === undefined || !isOfType(type, parsed)) continue;
+      if (parsed === undefined || !schemas.isOfType(type, parsed)) continue;
       if (type === "array") return said("a text was read as a list", parsed);
       if (type === "object") return said("a text was read as an object", parsed);
       if (type === "boolean") return said("a text was read as true or false", parsed);
@@ -167,11 +161,11 @@ class Coercion {
     const { parameters } = this.#tool;
     let index = references.get(this.#tool);
     if (index === undefined) {
-      index = new ReferenceIndex(parameters, detectDialect(parameters));
-      indexSchemas(index, parameters);
+      index = new schemas.ReferenceIndex(parameters, schemas.detectDialect(parameters));
+      schemas.indexSchemas(index, parameters);
       references.set(this.#tool, index);
     }
-    return resolveAnywhere(index, ref)?.schema;
+    return schemas.resolveAnywhere(index, ref)?.schema;
   }
 }
 

@@ -5,14 +5,11 @@ import { Quotas } from "../../execute/durable/mod.ts";
 import { searchTool, ToolBridge } from "../../finding/bridge.ts";
 import { functionPath, signatureOf } from "../../finding/signature.ts";
 import { buildToolset, isToolset, type Selection, type Toolset } from "../../select/mod.ts";
+import * as check from "../../tool/mod.ts";
 import {
-  anyValue,
-  type Check,
-  checkPort,
   fail,
   makeTool,
   once,
-  readFields,
   type Tool,
   type ToolContext,
   type ToolDefinition,
@@ -30,9 +27,9 @@ export interface CodeToolOptions {
 const ACTION = "make a code tool";
 
 const CHECKS = {
-  executor: anyValue as Check<Executor>,
-  limits: readLimits as Check as Check<Required<CodeLimits>>,
-} satisfies { readonly [Name in keyof CodeToolOptions]-?: Check };
+  executor: check.anyValue as check.Check<Executor>,
+  limits: readLimits as check.Check as check.Check<Required<CodeLimits>>,
+} satisfies { readonly [Name in keyof CodeToolOptions]-?: check.Check };
 
 /**
  * Makes a toolset with two tools. `search_tools` finds tools, and `run_code` runs a program that
@@ -86,9 +83,9 @@ export function codeTool(
 const made = new WeakMap<CodeToolOptions, Toolset>();
 
 function ownTools(options: CodeToolOptions): Toolset {
-  const { executor, limits = readLimits(ACTION) } = readFields(ACTION, options, CHECKS);
+  const { executor, limits = readLimits(ACTION) } = check.readFields(ACTION, options, CHECKS);
   if (executor === undefined) fail(ACTION, "it needs an executor, such as quickJs()");
-  checkPort(ACTION, "executor", executor, ["run"]);
+  check.checkPort(ACTION, "executor", executor, ["run"]);
   // `tools.crm.invoices({ open?: boolean }): Lists…`
   const show = (tool: Tool) => functionPath(tool.id) + signatureOf(tool).slice(tool.id.length);
   return buildToolset([searchTool(FINDS, show, 10), runCode({ executor, limits })]);

@@ -2,16 +2,28 @@
 
 import { countTokens, type TokenCounter } from "../../finding/mod.ts";
 import { FunctionDefinition, isToolset, type Toolset } from "../../select/mod.ts";
+import * as check from "../../tool/mod.ts";
 import {
-  type Check,
-  checkFunction,
+  argumentsText,
+  cleanText,
   fail,
+  fnv1a,
   groupBy,
-  readFields,
+  isObject,
+  type JsonSchema,
+  type JsonSchemaObject,
   type Tool,
-  wholeFrom,
 } from "../../tool/mod.ts";
-import { comment, memberName, NAMED, type NamedTypes, writeType } from "./schema_types.ts";
+import { SCALARS } from "../../finding/signature.ts";
+import {
+  definitionName,
+  hoistReferences,
+  mapOf,
+  normalizeDraft,
+  requiredBy,
+  Trace,
+} from "../../formats/provider_kit.ts";
+import { detectDialect, listOf } from "../../schema/mod.ts";
 
 /** Options for {@linkcode toolsAsTypeScript}. */
 export interface ToolTypesOptions {
@@ -28,9 +40,9 @@ export interface ToolTypesOptions {
 const ACTION = "write the tools as TypeScript";
 
 const CHECKS = {
-  maxTokens: wholeFrom(100),
-  count: checkFunction as Check<unknown> as Check<TokenCounter>,
-} satisfies { readonly [Field in keyof ToolTypesOptions]-?: Check };
+  maxTokens: check.wholeFrom(100),
+  count: check.checkFunction as check.Check<unknown> as check.Check<TokenCounter>,
+} satisfies { readonly [Field in keyof ToolTypesOptions]-?: check.Check };
 
 const HEAD = `/** The error of a failed call. */
 declare class ToolError extends Error {
@@ -41,7 +53,6 @@ declare class ToolError extends Error {
 
 const ABOUT = "/** All calls are asynchronous. A failed call throws a ToolError. */\n";
 
-/** The declaration of one tool. */
 interface Declaration {
   readonly tool: Tool;
   readonly comment: string;
@@ -92,7 +103,7 @@ export function toolsAsTypeScript(
   toolset: Toolset,
   options: ToolTypesOptions = {},
 ): string {
-  const { maxTokens, count = countTokens } = readFields(ACTION, options, CHECKS);
+  const { maxTokens, count = countTokens } = check.readFields(ACTION, options, CHECKS);
   if (!isToolset(toolset)) fail(ACTION, "pass a toolset, such as registry.select()");
   const named: NamedTypes = new Map();
   const tools = (toolset.bridge?.behind ?? toolset).available();
@@ -164,4 +175,218 @@ function writeFile(declarations: readonly Declaration[], named: NamedTypes): str
   const body = members.length === 0 ? "{}" : `{\n${members.join("")}}`;
   const space = types === "" ? "" : `declare namespace ${NAMED} {\n${types}}\n`;
   return `${HEAD}${space}${ABOUT}declare const tools: ${body};\n`;
+}
+
+// Schemas as types. Schemas that are referenced become named types.
+
+/** The namespace of the named types. */
+const NAMED = "Types";
+
+/** The maximum length of a comment, and of a literal, in characters. */
+const MAX_COMMENT = 2_000;
+const MAX_LITERAL = 400;
+
+/** The keywords that a type cannot express. They are tags of a comment. */
+const TAGS = ("format pattern default minimum maximum exclusiveMinimum exclusiveMaximum " +
+  "multipleOf minLength maxLength minItems maxItems").split(" ");
+
+/** The declarations of the named types of a file, by name. */
+type NamedTypes = Map<string, string>;
+
+/** A type, and the names of the types that it needs. */
+interface WrittenType {
+  readonly text: string;
+  readonly names: readonly string[];
+}
+
+/**
+ * Writes a schema as a type, and adds the types that it needs to `named`. Equal definitions with
+ * one name share a type.
+ *
+ * @param name The name of the type, if the schema refers to itself.
+ * @param pad The indentation of the type.
+ */
+function writeType(
+  schema: JsonSchema,
+  name: string,
+  pad: string,
+  named: NamedTypes,
+): WrittenType {
+  const trace = new Trace();
+  const dialect = detectDialect(schema);
+  const plain = dialect === "2020-12" ? schema : normalizeDraft(trace, schema, dialect);
+  const root = hoistReferences(trace, plain);
+  for (let salt = 0;; salt++) {
+    // If another schema has a different definition of a name, all names get a hash of this one.
+    const suffix = salt === 0 ? "" : `_${fnv1a(JSON.stringify(root) + salt).toString(16)}`;
+    const writer = new SchemaWriter(root, name, suffix);
+    const text = writer.write(root, pad);
+    const added = [...writer.definitions];
+    if (added.some(([key, type]) => (named.get(key) ?? type) !== type)) continue;
+    for (const [key, type] of added) named.set(key, type);
+    return { text, names: added.map(([key]) => key) };
+  }
+}
+
+/** Writes the parts of one schema, which has references to its root and to its `$defs` only. */
+class SchemaWriter {
+  /** The declarations of the referenced schemas, by the name of the type. */
+  readonly definitions: NamedTypes = new Map();
+  /** The names and the schemas of the types, by reference. */
+  readonly #named: Map<unknown, readonly [name: string, schema: JsonSchemaObject]> = new Map();
+  readonly #root: JsonSchema;
+  readonly #name: string;
+  /** The suffix of the names of all types. */
+  readonly #suffix: string;
+
+  constructor(root: JsonSchema, name: string, suffix: string) {
+    this.#root = root;
+    this.#name = name;
+    this.#suffix = suffix;
+  }
+
+  /** Writes a schema, and the definitions that it refers to. */
+  write(schema: unknown, pad: string): string {
+    const type = this.type(schema, pad);
+    // The loop also reaches the definitions that it adds. Recursion would exceed the stack.
+    for (const [name, target] of this.#named.values()) {
+      const text = `${comment(target, "  ", "\n  ")}type ${name} = ${this.type(target, "  ")}`;
+      this.definitions.set(name, `  ${text};\n`);
+    }
+    return type;
+  }
+
+  type(schema: unknown, pad: string): string {
+    if (!isObject(schema)) return schema === false ? "never" : "unknown";
+    const { $ref, allOf, anyOf, oneOf } = schema;
+    const inner = (member: unknown): string => this.type(member, pad);
+    const parts = [
+      this.#reference($ref, pad),
+      this.#own(schema, pad),
+      ...listOf(allOf).map(inner),
+      ...[anyOf, oneOf].map((list) => Array.isArray(list) ? union(list, inner) : "unknown"),
+    ];
+    // A part without a type, such as a list of required properties, does not narrow the others.
+    const narrow = [...new Set(parts)].filter((part) => part !== "unknown");
+    return narrow.length < 2 ? narrow[0] ?? "unknown" : narrow.map(group).join(" & ");
+  }
+
+  /** Writes the keywords of a schema without its references and compositions. */
+  #own(schema: JsonSchemaObject, pad: string): string {
+    const { type, enum: values, items, prefixItems, properties } = schema;
+    if (Object.hasOwn(schema, "const")) return literal(schema["const"]);
+    if (Array.isArray(values)) return union(values, literal);
+    if (Array.isArray(type)) return union(type, (one) => this.#own({ ...schema, type: one }, pad));
+    if (typeof type === "string" && Object.hasOwn(SCALARS, type)) return SCALARS[type] as string;
+    if (type === "object" || (type === undefined && isObject(properties))) {
+      return this.#object(schema, pad);
+    }
+    if (Array.isArray(prefixItems)) return this.#tuple(prefixItems, schema, pad);
+    return type === "array" ? this.#list(items, pad) : "unknown";
+  }
+
+  #list(items: unknown, pad: string): string {
+    return `${group(this.type(items, `${pad}  `))}[]`;
+  }
+
+  #tuple(prefix: readonly unknown[], schema: JsonSchemaObject, pad: string): string {
+    const { minItems = 0, items = true } = schema;
+    const members = prefix.map((item, index) =>
+      `${group(this.type(item, `${pad}  `))}${index < Number(minItems) ? "" : "?"}`
+    );
+    if (items !== false) members.push(`...${this.#list(items, pad)}`);
+    return `[${members.join(", ")}]`;
+  }
+
+  #object(schema: JsonSchemaObject, pad: string): string {
+    const inside = `${pad}  `;
+    const inner = (member: unknown): string => this.type(member, inside);
+    const required = requiredBy(schema);
+    const properties = mapOf(schema["properties"]);
+    const names = new Set([...Object.keys(properties), ...required].map(String));
+    const members = Array.from(names, (name) => {
+      const property = Object.hasOwn(properties, name) ? properties[name] : true;
+      const mark = required.has(name) ? "" : "?";
+      return `${comment(property, inside)}${memberName(name)}${mark}: ${inner(property)}`;
+    });
+    const patterns = Object.values(mapOf(schema["patternProperties"]));
+    const isMap = names.size === 0;
+    const { additionalProperties: more = isMap && patterns.length === 0 } = schema;
+    const others = [...patterns, more].filter((one) => one !== false);
+    if (isMap) members.push(`[key: string]: ${union(others, inner)}`);
+    // The type of an index signature must include the types of all named members.
+    else if (others.length > 0) members.push("[key: string]: unknown");
+    return members.some((member) => /^\/\*|\n/.test(member))
+      ? `{\n${members.map((member) => `${inside}${member};\n`).join("")}${pad}}`
+      : `{ ${members.join("; ")} }`;
+  }
+
+  #reference(ref: unknown, pad: string): string {
+    const key = ref === "#" ? this.#name : definitionName(ref);
+    if (key === undefined) return "unknown";
+    const target = ref === "#" ? this.#root : mapOf(mapOf(this.#root)["$defs"])[key];
+    if (!isObject(target)) return this.type(target, pad);
+    let named = this.#named.get(ref);
+    if (named === undefined) {
+      named = [this.#freeName(key), target];
+      this.#named.set(ref, named);
+      this.definitions.set(named[0], "");
+    }
+    return `${NAMED}.${named[0]}`;
+  }
+
+  #freeName(key: string): string {
+    const word = key.replace(/\W/g, "_").replace(/^[^A-Za-z]*/, "").slice(0, 100) || "type";
+    // No keyword of TypeScript begins with a capital letter.
+    const name = word.charAt(0).toUpperCase() + word.slice(1) + this.#suffix;
+    let free = name;
+    for (let number = 2; this.definitions.has(free); number++) free = `${name}_${number}`;
+    return free;
+  }
+}
+
+/** Adds parentheses to a type with an operator. */
+function group(text: string): string {
+  const isOneObject = text.startsWith("{") && text.indexOf("}") === text.length - 1;
+  return / [&|] /.test(text) && !isOneObject ? `(${text})` : text;
+}
+
+function union(members: readonly unknown[], write: (member: unknown) => string): string {
+  const texts = new Set(members.map(write));
+  return texts.has("unknown") ? "unknown" : [...texts].join(" | ") || "never";
+}
+
+function literal(value: unknown): string {
+  return argumentsText(value, MAX_LITERAL) ?? SCALARS[typeof value] ?? "unknown";
+}
+
+/** Writes the name of a member: an identifier, or a string without invisible characters. */
+function memberName(name: string): string {
+  // `new` would declare a constructor.
+  const isPlain = /^[A-Za-z_$][\w$]*$/.test(name) && name !== "new";
+  return isPlain ? name : argumentsText(name, Infinity) as string;
+}
+
+/**
+ * Writes the description and the limits of a schema as a comment; `""` if there are none. No text
+ * can end the comment, or be a directive of the compiler.
+ *
+ * @param end The space after a comment of one line.
+ */
+function comment(schema: unknown, pad: string, end = " "): string {
+  if (!isObject(schema)) return "";
+  const { type, description = "", deprecated = false } = schema;
+  const tags = TAGS.filter((keyword) => Object.hasOwn(schema, keyword)).map((keyword) => {
+    const value = schema[keyword];
+    return `@${keyword} ${keyword === "default" ? literal(value) : String(value)}`;
+  });
+  if (type === "integer") tags.unshift("@integer");
+  if (deprecated !== false) tags.push(`@deprecated${deprecated === true ? "" : ` ${deprecated}`}`);
+  const lines = cleanText(`${description}\n${tags.join(" ")}`, MAX_COMMENT).split("\n")
+    .map((line) => line.trim().replaceAll("*/", "*\\/").replaceAll("@ts-", "@ ts-"))
+    .filter((line) => line !== "");
+  if (lines.length === 0) return "";
+  return lines.join("").length <= 100
+    ? `/** ${lines.join(" ")} */${end}`
+    : `/**\n${lines.map((line) => `${pad} * ${line}\n`).join("")}${pad} */\n${pad}`;
 }

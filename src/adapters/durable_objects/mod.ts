@@ -5,28 +5,9 @@
  * @module
  */
 
-import {
-  type CallStore,
-  createCallStore,
-  dueEntryOf,
-  earliestOf,
-  explainBy,
-  MAX_OWNER_BYTES,
-  ownerOf,
-  quotaExhausted,
-  readPages,
-  shardOf,
-  STORE_LIMITS,
-  type StoreLimits,
-} from "../../execute/durable/mod.ts";
-import {
-  checkPort,
-  describeThrown,
-  matching,
-  readFields,
-  systemClock,
-  wholeFrom,
-} from "../../tool/mod.ts";
+import * as durable from "../../execute/durable/mod.ts";
+import * as check from "../../tool/mod.ts";
+import { describeThrown, systemClock } from "../../tool/mod.ts";
 import { type CallStoreMethods, rowOf, type Wire } from "./object.ts";
 
 export {
@@ -45,7 +26,7 @@ export interface CallStoreNamespace {
 }
 
 /** Options for {@linkcode durableObjectStore}. */
-export interface DurableObjectStoreOptions extends Pick<StoreLimits, "maxOwnerBytes"> {
+export interface DurableObjectStoreOptions extends Pick<durable.StoreLimits, "maxOwnerBytes"> {
   /** The name of the store. A namespace may have several stores. @default {"plue"} */
   readonly name?: string;
   /**
@@ -59,9 +40,9 @@ export interface DurableObjectStoreOptions extends Pick<StoreLimits, "maxOwnerBy
 
 const ACTION = "open the store";
 const CHECKS = {
-  name: matching('letters, digits, "_" and "-"', /^[\w-]{1,64}$/),
-  shards: wholeFrom(1, 1_024),
-  maxOwnerBytes: STORE_LIMITS.maxOwnerBytes,
+  name: check.matching('letters, digits, "_" and "-"', /^[\w-]{1,64}$/),
+  shards: check.wholeFrom(1, 1_024),
+  maxOwnerBytes: durable.STORE_LIMITS.maxOwnerBytes,
 };
 
 /**
@@ -88,10 +69,10 @@ const CHECKS = {
 export function durableObjectStore(
   namespace: CallStoreNamespace,
   options: DurableObjectStoreOptions = {},
-): CallStore {
-  const read = readFields(ACTION, options, CHECKS);
-  const { name = "plue", shards = 16, maxOwnerBytes = MAX_OWNER_BYTES } = read;
-  checkPort(ACTION, "namespace", namespace, ["idFromName", "get"]);
+): durable.CallStore {
+  const read = check.readFields(ACTION, options, CHECKS);
+  const { name = "plue", shards = 16, maxOwnerBytes = durable.MAX_OWNER_BYTES } = read;
+  check.checkPort(ACTION, "namespace", namespace, ["idFromName", "get"]);
   /** The difference of the objects' clock and this isolate's clock, in milliseconds. */
   let offset = 0;
 
@@ -104,10 +85,10 @@ export function durableObjectStore(
   }
 
   async function callOwner(operation: string, key: string, ...request: Wire): Promise<Wire> {
-    return await call(shardOf(ownerOf(key), shards), operation, key, ...request);
+    return await call(durable.shardOf(durable.ownerOf(key), shards), operation, key, ...request);
   }
 
-  return createCallStore({
+  return durable.createCallStore({
     async get(key) {
       const [row] = await callOwner("get", key);
       return row === undefined ? undefined : rowOf(row as Wire);
@@ -115,12 +96,12 @@ export function durableObjectStore(
     async put({ key, value, expected, expires, due }) {
       const request = [value.buffer, expected, expires, due, maxOwnerBytes];
       const [revision, problem] = await callOwner("put", key, ...request);
-      if (problem === "quota") throw quotaExhausted();
+      if (problem === "quota") throw durable.quotaExhausted();
       return typeof revision === "number" ? revision : undefined;
     },
     remove: async (key, revision) => (await callOwner("delete", key, revision))[0] === true,
     list: (prefix, after) =>
-      readPages(after, async (from) => {
+      durable.readPages(after, async (from) => {
         const [rows] = await callOwner("list", prefix, from);
         return (rows as readonly Wire[]).map(rowOf);
       }),
@@ -128,12 +109,12 @@ export function durableObjectStore(
       const request = ["due", kind, before, limit, after.dueAt, after.key];
       const found = Array.from({ length: shards }, async (_, shard) => {
         const [rows, isCut] = await call(shard, ...request);
-        const entries = (rows as readonly Wire[]).map(rowOf).map(dueEntryOf);
+        const entries = (rows as readonly Wire[]).map(rowOf).map(durable.dueEntryOf);
         return { entries, isCut: isCut === true };
       });
-      return earliestOf(await Promise.all(found), limit);
+      return durable.earliestOf(await Promise.all(found), limit);
     },
-    explain: (error) => explainBy(KNOWN, describeThrown(error)),
+    explain: (error) => durable.explainBy(KNOWN, describeThrown(error)),
     now: () => systemClock.timestamp() + offset,
   });
 }

@@ -1,13 +1,7 @@
 /** The class of the Durable Objects. Each object stores the entries of the owners in one shard. */
 
-import {
-  type CallStore,
-  dueEntryOf,
-  type DueQuery,
-  SqlEntries,
-  sqlSchema,
-  type StoreRow,
-} from "../../execute/durable/mod.ts";
+import * as durable from "../../execute/durable/mod.ts";
+import type { CallStore } from "../../execute/durable/mod.ts";
 import { checkFunction, fail, readFields } from "../../tool/mod.ts";
 
 /**
@@ -150,11 +144,10 @@ export function callStoreObject<Base extends DurableObjectBase, Env = unknown>(
   return CallStoreObject as unknown as CallStoreObjectClass<Base>;
 }
 
-/** The entries of an object, and its alarm. */
 class ObjectEntries {
   readonly #state: ObjectState;
   readonly #recover: Recover | undefined;
-  readonly #entries: SqlEntries;
+  readonly #entries: durable.SqlEntries;
   /** The next alarm that this instance has set. */
   #alarm = Infinity;
   /** The time of the last call of `recover`. */
@@ -164,8 +157,8 @@ class ObjectEntries {
     this.#state = state;
     this.#recover = recover;
     const { sql } = state.storage;
-    this.#entries = new SqlEntries((...statement) => sql.exec(...statement), PAGE_BYTES);
-    sql.exec(sqlSchema());
+    this.#entries = new durable.SqlEntries((...statement) => sql.exec(...statement), PAGE_BYTES);
+    sql.exec(durable.sqlSchema());
   }
 
   async answer([operation, ...request]: Wire): Promise<Wire> {
@@ -222,7 +215,7 @@ class ObjectEntries {
       this.#recoveredAt = now;
       const own: CallStore["due"] = (kind, before, limit, after) => {
         const query = dueQueryOf([kind, before, limit, after?.dueAt, after?.key]);
-        return Promise.resolve(this.#entries.due(query, Date.now()).rows.map(dueEntryOf));
+        return Promise.resolve(this.#entries.due(query, Date.now()).rows.map(durable.dueEntryOf));
       };
       // Not awaited, because the next alarm must not wait for the end of a task.
       this.#state.waitUntil(this.#recover(own));
@@ -249,16 +242,16 @@ class ObjectEntries {
   }
 }
 
-function dueQueryOf([kind, before, limit, dueAt = -Infinity, key = ""]: Wire): DueQuery {
-  return { kind, before, limit, after: { dueAt, key } } as DueQuery;
+function dueQueryOf([kind, before, limit, dueAt = -Infinity, key = ""]: Wire): durable.DueQuery {
+  return { kind, before, limit, after: { dueAt, key } } as durable.DueQuery;
 }
 
-function wireOf({ key, value, revision, expires, due }: StoreRow): Wire {
+function wireOf({ key, value, revision, expires, due }: durable.StoreRow): Wire {
   return [key, value, revision, expires, due];
 }
 
 /** Returns an entry of an answer. */
-export function rowOf(wire: Wire): StoreRow {
+export function rowOf(wire: Wire): durable.StoreRow {
   const [key, value, revision, expires = null, due = null] = wire as WireRow;
   return { key, value, revision, expires, due };
 }

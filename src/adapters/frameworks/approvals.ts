@@ -1,12 +1,7 @@
 /** Approvals that a framework obtains from a person. */
 
-import {
-  type CallStore,
-  contextDigest,
-  digestOf,
-  ownerDigest,
-  StoredRecords,
-} from "../../execute/durable/mod.ts";
+import * as durable from "../../execute/durable/mod.ts";
+import type { CallStore } from "../../execute/durable/mod.ts";
 import { frozenCopy } from "../../execute/json_value.ts";
 import type * as calls from "../../execute/mod.ts";
 import type { DecodedCall } from "../../formats/mod.ts";
@@ -99,12 +94,12 @@ function approvesByAsking(dispatcher: object): dispatcher is Approvable {
 }
 
 export class CallApprovals {
-  readonly #records: StoredRecords<Approval, Pick<CallStore, "get" | "create" | "update">>;
+  readonly #records: durable.StoredRecords<Approval, Pick<CallStore, "get" | "create" | "update">>;
   readonly #dispatcher: Approvable;
   readonly #context: calls.DispatchContext;
 
   constructor(dispatcher: Approvable, store: CallStore, context: calls.DispatchContext) {
-    this.#records = new StoredRecords(store, ({ expiresAt }) => expiresAt);
+    this.#records = new durable.StoredRecords(store, ({ expiresAt }) => expiresAt);
     this.#dispatcher = dispatcher;
     this.#context = context;
   }
@@ -157,14 +152,14 @@ export class CallApprovals {
 
   async #keyOf(callId: string): Promise<string> {
     const { principal, sessionId } = this.#context;
-    const digest = await digestOf(JSON.stringify([sessionId ?? null, callId]));
-    return `approvals.${await ownerDigest(principal)}.${digest}`;
+    const digest = await durable.digestOf(JSON.stringify([sessionId ?? null, callId]));
+    return `approvals.${await durable.ownerDigest(principal)}.${digest}`;
   }
 
   async #idOf(callId: string, described: string): Promise<string> {
     const { principal, context } = this.#context;
-    const owner = [principal ?? null, await contextDigest(context) ?? null];
-    return await digestOf(JSON.stringify([owner, callId, described]));
+    const owner = [principal ?? null, await durable.contextDigest(context) ?? null];
+    return await durable.digestOf(JSON.stringify([owner, callId, described]));
   }
 }
 

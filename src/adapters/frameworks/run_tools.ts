@@ -11,16 +11,8 @@ import type {
   TurnAnswers,
 } from "../../formats/mod.ts";
 import * as formats from "../../formats/records.ts";
-import {
-  defined,
-  fail,
-  isFunction,
-  isObject,
-  isSuspended,
-  rejectUnknownFields,
-  type ToolResult,
-  wholeFrom,
-} from "../../tool/mod.ts";
+import * as check from "../../tool/mod.ts";
+import { defined, fail, isObject, isSuspended, type ToolResult } from "../../tool/mod.ts";
 import type { FrameworkOptions } from "./framework_tools.ts";
 import {
   type ClientFormat,
@@ -158,7 +150,7 @@ export function streamTools<Client, const Target extends ClientTarget, Context>(
 type Json = { readonly [field: string]: unknown };
 
 const ACTION = "run the tools";
-const checkTurns = wholeFrom(1);
+const checkTurns = check.wholeFrom(1);
 
 async function* loop<Context>(
   client: unknown,
@@ -191,14 +183,14 @@ class ToolLoop<Context> {
     options: RunToolsOptions<ClientTarget, Context>,
     streamed: boolean,
   ) {
-    rejectUnknownFields(ACTION, options, FIELDS);
+    check.rejectUnknownFields(ACTION, options, FIELDS);
     const { dispatcher, signal, maxTurns = 20 } = options;
     if (!Object.hasOwn(CLIENTS, options.target)) {
       const names = Object.keys(CLIENTS).map((name) => `"${name}"`).join(", ");
       fail(ACTION, `the option target must be one of ${names}`);
     }
     [this.#target, this.#format] = CLIENTS[options.target];
-    if (!isFunction(dispatcher?.dispatchAll)) {
+    if (!check.isFunction(dispatcher?.dispatchAll)) {
       fail(ACTION, "the option dispatcher must be a ToolDispatcher over the tools");
     }
     checkTurns(ACTION, maxTurns, "maxTurns");
@@ -345,7 +337,7 @@ function createOf(
   const name = names.pop() ?? "";
   const part = names.reduce((object, name) => Object(object)[name] as unknown, client);
   const create: unknown = Object(part)[name];
-  if (!isFunction(create)) fail(ACTION, `the client must have the function ${path}`);
+  if (!check.isFunction(create)) fail(ACTION, `the client must have the function ${path}`);
   return async (body, options) => await Reflect.apply(create, part, [body, options]) as unknown;
 }
 

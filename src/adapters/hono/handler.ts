@@ -5,38 +5,8 @@ import { Hono } from "hono/tiny";
 import type { Registry } from "../../registry/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
 import { type Check, checkFlag, checkFunction, createCheck, isObject } from "../../tool/mod.ts";
-import {
-  bridgeByQuery,
-  bridgeOnce,
-  checkObject,
-  checkOptions,
-  checkParts,
-  type ExplorerPage,
-  type FormatService,
-  having,
-  HTTP_CHECKS,
-  type HttpOptions,
-  type HttpPart,
-  type JournalReader,
-  type ProtectedResource,
-  queryPages,
-  responseWithEtag,
-  RoutedServer,
-  runTasks,
-  serveCalls,
-  serveEvents,
-  serveExecution,
-  serveExplanations,
-  serveHealth,
-  serveJournal,
-  serveListing,
-  serveMetrics,
-  serveProtectedResource,
-  serveTurns,
-  sharedParts,
-  streamCall,
-  ToolServer,
-} from "../http/mod.ts";
+import * as http from "../http/mod.ts";
+import type { ExplorerPage } from "../http/mod.ts";
 
 /** Checks that an option is a page. */
 const checkExplorer: Check<ExplorerPage> = /* @__PURE__ */ createCheck(
@@ -53,10 +23,10 @@ const checkExplorer: Check<ExplorerPage> = /* @__PURE__ */ createCheck(
  * @param page `explorer` of `@plue/tools/explorer`.
  * @throws {TypeError} If `page` is another value.
  */
-export function serveExplorer(page: ExplorerPage): HttpPart {
+export function serveExplorer(page: ExplorerPage): http.HttpPart {
   const { html: body, policy, etag } = checkExplorer("serve the explorer", page, "the page");
   const answerPublic = (request: Request): Response =>
-    responseWithEtag(request, { body, etag }, "text/html; charset=utf-8", {
+    http.responseWithEtag(request, { body, etag }, "text/html; charset=utf-8", {
       "cache-control": "no-cache",
       "content-security-policy": policy,
       "referrer-policy": "no-referrer",
@@ -66,7 +36,7 @@ export function serveExplorer(page: ExplorerPage): HttpPart {
 }
 
 /** Options for {@linkcode createToolHandler}. */
-export interface ToolHandlerOptions extends HttpOptions {
+export interface ToolHandlerOptions extends http.HttpOptions {
   /**
    * True to explain hidden tools to every caller, which reveals that these tools exist. With
    * `authorize`, this option is not used: the field `explain` of a caller decides.
@@ -78,7 +48,7 @@ export interface ToolHandlerOptions extends HttpOptions {
    * The providers' formats, made by `serveFormats`, for `GET /tools?format=…`, `POST
    * /dispatch/:target` and `GET /openapi.json`. By default, these are not served.
    */
-  readonly formats?: FormatService;
+  readonly formats?: http.FormatService;
   /**
    * The page at `GET /`, for people: `explorer` of `@plue/tools/explorer`. The page is public; it reads
    * the other routes with the token that the user pastes.
@@ -95,23 +65,23 @@ export interface ToolHandlerOptions extends HttpOptions {
    */
   readonly bridge?: (toolset: Toolset) => Toolset;
   /** The journal whose records callers with `explain` may read at `GET /journal`: `journal()`. */
-  readonly journal?: JournalReader;
+  readonly journal?: http.JournalReader;
   /** The metadata for clients that need a token (RFC 9728). See {@linkcode serveProtectedResource}. */
-  readonly protectedResource?: ProtectedResource;
+  readonly protectedResource?: http.ProtectedResource;
   /** Your own parts: functions that add routes and hooks. @default {[]} */
-  readonly parts?: readonly HttpPart[];
+  readonly parts?: readonly http.HttpPart[];
 }
 
 const CHECKS = {
-  ...HTTP_CHECKS,
+  ...http.HTTP_CHECKS,
   openExplain: checkFlag,
-  formats: checkObject,
+  formats: http.checkObject,
   explorer: checkExplorer,
   tools: checkFunction,
   bridge: checkFunction,
-  journal: having("records", "a journal"),
-  protectedResource: checkObject,
-  parts: checkParts,
+  journal: http.having("records", "a journal"),
+  protectedResource: http.checkObject,
+  parts: http.checkParts,
 } satisfies { readonly [Option in keyof ToolHandlerOptions]-?: Check };
 
 /**
@@ -160,13 +130,13 @@ export function createToolHandler(
   source: Registry | Toolset,
   options: ToolHandlerOptions = {},
 ): Hono {
-  checkOptions("create a tool handler", options, CHECKS);
-  const server = new ToolServer(source, options, {
+  http.checkOptions("create a tool handler", options, CHECKS);
+  const server = new http.ToolServer(source, options, {
     everyone: { explain: options.openExplain ?? false },
-    bridge: options.tools && bridgeOnce(options.tools),
+    bridge: options.tools && http.bridgeOnce(options.tools),
     createDispatcher: (own) => new ToolDispatcher(source, own),
   });
-  const routes = new RoutedServer(server, partsOf(options));
+  const routes = new http.RoutedServer(server, partsOf(options));
   const { around } = server;
   const app = new Hono();
   if (around !== undefined) {
@@ -192,25 +162,25 @@ export function createToolHandler(
   return app;
 }
 
-function partsOf(options: ToolHandlerOptions): readonly HttpPart[] {
+function partsOf(options: ToolHandlerOptions): readonly http.HttpPart[] {
   const { bridge, explorer, formats, journal, parts = [], protectedResource } = options;
   return [
-    ...sharedParts(options),
-    serveExecution({
-      startTask: options.tasks && runTasks,
-      streamCall,
-      toolsetOf: bridgeByQuery(bridge),
+    ...http.sharedParts(options),
+    http.serveExecution({
+      startTask: options.tasks && http.runTasks,
+      streamCall: http.streamCall,
+      toolsetOf: http.bridgeByQuery(bridge),
     }),
-    serveListing({ pageOf: queryPages({ formats, bridge }) }),
-    serveExplanations(),
-    serveCalls(),
-    serveEvents(),
-    serveMetrics(),
-    ...(formats === undefined ? [] : [serveTurns(formats, bridge)]),
-    ...(journal === undefined ? [] : [serveJournal(journal)]),
-    ...(protectedResource === undefined ? [] : [serveProtectedResource(protectedResource)]),
+    http.serveListing({ pageOf: http.queryPages({ formats, bridge }) }),
+    http.serveExplanations(),
+    http.serveCalls(),
+    http.serveEvents(),
+    http.serveMetrics(),
+    ...(formats === undefined ? [] : [http.serveTurns(formats, bridge)]),
+    ...(journal === undefined ? [] : [http.serveJournal(journal)]),
+    ...(protectedResource === undefined ? [] : [http.serveProtectedResource(protectedResource)]),
     ...(explorer === undefined ? [] : [serveExplorer(explorer)]),
-    serveHealth(),
+    http.serveHealth(),
     ...parts,
   ];
 }

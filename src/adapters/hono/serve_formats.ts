@@ -22,27 +22,7 @@ import {
   type Tool,
   type ToolResult,
 } from "../../tool/mod.ts";
-import {
-  checkObject,
-  checkOptions,
-  type FormatService,
-  json,
-  ListCache,
-  type Page,
-  pageOf,
-  pageResponse,
-  pagesOf,
-  readCallIds,
-  readFilters,
-  refuseQuery,
-  type RequestAnswer,
-  RequestError,
-  type ShowTools,
-  targetOf,
-  type ToolServer,
-  withAllLayers,
-  withHeaders,
-} from "../http/mod.ts";
+import * as http from "../http/mod.ts";
 import {
   OPENAPI_CHECKS,
   openApiDocument,
@@ -91,10 +71,13 @@ export interface ServeFormatsOptions {
 export function serveFormats(
   formats: FormatFunctions,
   options: ServeFormatsOptions = {},
-): FormatService {
-  checkOptions("serve formats", options, { openapi: checkObject, fitBudget: checkFunction });
+): http.FormatService {
+  http.checkOptions("serve formats", options, {
+    openapi: http.checkObject,
+    fitBudget: checkFunction,
+  });
   const { openapi = {}, fitBudget } = options;
-  checkOptions("describe the service (openapi)", openapi, OPENAPI_CHECKS);
+  http.checkOptions("describe the service (openapi)", openapi, OPENAPI_CHECKS);
   return {
     exportPage(tools, query, ranked) {
       const { format = "", losses, tokens, settings } = query;
@@ -113,7 +96,7 @@ export function serveFormats(
           format,
           settings,
         );
-      return pageOf({
+      return http.pageOf({
         target,
         tools: exported.tools,
         // JSON omits `undefined` members.
@@ -172,11 +155,11 @@ function turnBody(
   };
 }
 
-function dispatchTurn(formats: FormatFunctions, show: ShowTools): RequestAnswer {
-  const turns = new ListCache<Shown>(MAX_EXPORTS, ({ size }) => size * EXPORT_OF_TOOL);
+function dispatchTurn(formats: FormatFunctions, show: http.ShowTools): http.RequestAnswer {
+  const turns = new http.ListCache<Shown>(MAX_EXPORTS, ({ size }) => size * EXPORT_OF_TOOL);
   return async (request) => {
     const { raw, server, param: target, caller: { principal }, toolset } = request;
-    const { selection, bridge, key } = readFilters("a turn", raw.url, { takesBridge: true });
+    const { selection, bridge, key } = http.readFilters("a turn", raw.url, { takesBridge: true });
     server.requireExecution();
     const { narrowed, exported } = turns.of(toolset.available(), `${target} ${key}`, () => {
       const narrowed = selection && toolset.narrow(selection);
@@ -191,7 +174,7 @@ function dispatchTurn(formats: FormatFunctions, show: ShowTools): RequestAnswer 
     const shown = narrowed ?? toolset;
     const body = await request.readJson();
     const turn = turnIn(body);
-    const { callId = crypto.randomUUID(), ...ids } = readCallIds({}, raw.headers);
+    const { callId = crypto.randomUUID(), ...ids } = http.readCallIds({}, raw.headers);
     const calls = turn?.calls ?? forClient(
       () => formats.decodeCalls(target as TargetName, body, exported.names),
       TypeError,
@@ -205,13 +188,13 @@ function dispatchTurn(formats: FormatFunctions, show: ShowTools): RequestAnswer 
       // The log omits the names of returned suspended calls, because a client can change them.
       const called = turn === undefined ? wireName : "";
       return request.beginCall(
-        turn !== undefined || name === undefined ? called : targetOf(shown, call).toolId,
+        turn !== undefined || name === undefined ? called : http.targetOf(shown, call).toolId,
         callId,
       );
     });
     // Calls with a problem already have results.
     const routed = recorded.filter((_, index) => begun[index]?.problem === undefined);
-    const dispatcher = withAllLayers(server.dispatcherOf(shown), "serveFormats()");
+    const dispatcher = http.withAllLayers(server.dispatcherOf(shown), "serveFormats()");
     const options: TurnOptions<DispatchContext> = {
       dispatcher: {
         async dispatchAll(list, context) {
@@ -238,8 +221,8 @@ function dispatchTurn(formats: FormatFunctions, show: ShowTools): RequestAnswer 
     request.keepAlive(work.catch(() => {}));
     const ended = await work;
     if (turn === undefined) ended.results.forEach((result, index) => recorded[index]?.end(result));
-    const response = json(turnBody(exported.target, calls, ended));
-    return withHeaders(response, [["x-call-id", callId]]);
+    const response = http.json(turnBody(exported.target, calls, ended));
+    return http.withHeaders(response, [["x-call-id", callId]]);
   };
 }
 
@@ -259,7 +242,7 @@ function turnIn(body: unknown): ReturnedTurn | undefined {
   body["calls"].forEach((call: unknown, index) => {
     const { callId, name, wireName, result } = isObject(call) ? call : {};
     if (typeof callId !== "string" || typeof wireName !== "string" || !isResult(result)) {
-      throw new RequestError(
+      throw new http.RequestError(
         "Cannot read the turn: each call must have the callId, wireName and result",
         `/calls/${index}`,
       );
@@ -287,7 +270,7 @@ function answeredIn({ calls, results, answers }: ReturnedTurn): readonly Decoded
 }
 
 function refuse(error: unknown, kind: ErrorKind, pointer?: string): never {
-  throw error instanceof kind ? new RequestError(error.message, pointer) : error;
+  throw error instanceof kind ? new http.RequestError(error.message, pointer) : error;
 }
 
 type ErrorKind = typeof TypeError | typeof RangeError;
@@ -340,29 +323,29 @@ function fitTo(
   options: FitBudgetOptions,
 ): FittedTools {
   if (fit !== undefined) return forClient(() => fit(tools, options), RangeError);
-  throw new RequestError(
+  throw new http.RequestError(
     "This server has no token budgets: the option fitBudget of serveFormats is not set",
   );
 }
 
 /** Shows the service with the caller's tools. */
 function showOpenApi(
-  server: ToolServer,
+  server: http.ToolServer,
   { exportTools }: FormatFunctions,
   openapi: OpenApiOptions,
-): RequestAnswer {
+): http.RequestAnswer {
   /** The last page, because the cache does not store pages that are larger than itself. */
-  let last: { readonly tools: readonly Tool[]; readonly page: Page } | undefined;
+  let last: { readonly tools: readonly Tool[]; readonly page: http.Page } | undefined;
   return ({ raw, toolset }) => {
-    refuseQuery(raw.url);
+    http.refuseQuery(raw.url);
     const tools = toolset.available();
-    const make = (): Page => {
+    const make = (): http.Page => {
       const exported = exportTools([...tools], "openapi@3.1");
-      return pageOf(openApiDocument(exported, openapi, server.authorizes));
+      return http.pageOf(openApiDocument(exported, openapi, server.authorizes));
     };
     if (last?.tools !== tools) {
-      last = { tools, page: pagesOf(server).of(tools, "openapi.json", make) };
+      last = { tools, page: http.pagesOf(server).of(tools, "openapi.json", make) };
     }
-    return pageResponse(raw, last.page);
+    return http.pageResponse(raw, last.page);
   };
 }

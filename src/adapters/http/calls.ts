@@ -4,15 +4,7 @@ import type { CallTasks, TaskOwner, TaskState } from "../../execute/durable/mod.
 import type { DispatchContext, ToolCall } from "../../execute/mod.ts";
 import { type Answers, isObject, ToolResult } from "../../tool/mod.ts";
 import { atExpiry, followingResponse, frame } from "./event_stream.ts";
-import {
-  answerResult,
-  locationOf,
-  type PreparedCall,
-  readCallIds,
-  streamCall,
-  targetIn,
-  wantsStream,
-} from "./execute_tool.ts";
+import * as execution from "./execute_tool.ts";
 import { readValues } from "./pages.ts";
 import { type HttpPart, type ToolRequest, withAllLayers } from "./request.ts";
 import {
@@ -29,14 +21,16 @@ import {
 } from "./responses.ts";
 
 /** Runs calls as tasks, for `startTask` of `serveExecution`. Needs the option `tasks` of the server. */
-export function runTasks(prepared: PreparedCall<ToolCall>): Promise<Response> | undefined {
+export function runTasks(
+  prepared: execution.PreparedCall<ToolCall>,
+): Promise<Response> | undefined {
   const { request: { raw: { headers }, server }, dispatcher, call, context } = prepared;
   const { tasks, taskAfterMs: afterMs } = server;
-  const { tool } = targetIn(prepared);
+  const { tool } = execution.targetIn(prepared);
   if (tasks === undefined || tool === undefined || tool.execution === "sync") return undefined;
   const isPreferred = prefersAsync(headers);
   const isTask = tool.execution === "task" || isPreferred;
-  if (!isTask && (afterMs === undefined || wantsStream(headers))) return undefined;
+  if (!isTask && (afterMs === undefined || execution.wantsStream(headers))) return undefined;
   const layered = withAllLayers(dispatcher, "tasks");
   const work = isTask || afterMs === undefined
     ? tasks.start(layered, call, context)
@@ -46,18 +40,18 @@ export function runTasks(prepared: PreparedCall<ToolCall>): Promise<Response> | 
 
 async function answerTask(
   tasks: CallTasks,
-  prepared: PreparedCall,
+  prepared: execution.PreparedCall,
   work: Promise<TaskState | ToolResult>,
   isPreferred: boolean,
 ): Promise<Response> {
   const { request, running, recorded } = prepared;
   running.whenLong(() => request.keepAlive(work.catch(() => {})));
   const task = await work.finally(() => running.end());
-  if (!("id" in task)) return await answerResult(prepared, Promise.resolve(task));
+  if (!("id" in task)) return await execution.answerResult(prepared, Promise.resolve(task));
   outlastTask(request, tasks, task);
   recorded.end(ToolResult.ok(null));
   return withHeaders(json(task, 202), [
-    ["location", locationOf(request.raw, task.id)],
+    ["location", execution.locationOf(request.raw, task.id)],
     ...(isPreferred ? [["preference-applied", "respond-async"] as const] : []),
   ]);
 }
@@ -104,16 +98,16 @@ async function continueCall(request: ToolRequest): Promise<Response> {
   server.requireExecution();
   const { ticket, answers } = readAnswers(await request.readJson());
   if (ticket === undefined) return await answerQuestions(request, answers);
-  const { callId = id } = readCallIds({ callId: id }, new Headers());
+  const { callId = id } = execution.readCallIds({ callId: id }, new Headers());
   const running = server.running.begin({ principal, callId }, raw);
   // The id of the tool is empty, because only the ticket names the tool.
   const recorded = request.beginCall("", callId);
   const context: DispatchContext = { ...request.hostContext(), signal: () => running.signal };
   const call = { ticket, answers, callId };
   const prepared = { request, toolset, dispatcher, call, callId, context, running, recorded };
-  return wantsStream(raw.headers)
-    ? streamCall(prepared)
-    : await answerResult(prepared, dispatcher.dispatch(call, context));
+  return execution.wantsStream(raw.headers)
+    ? execution.streamCall(prepared)
+    : await execution.answerResult(prepared, dispatcher.dispatch(call, context));
 }
 
 async function answerQuestions(request: ToolRequest, answers: Answers): Promise<Response> {
@@ -133,7 +127,7 @@ async function showTask(request: ToolRequest): Promise<Response> {
   refuseQuery(raw.url);
   const task = await reached(request, tasks?.get(id, ownerIn(request)));
   if (tasks === undefined || task === undefined) return problemResponse(notFound("a task", id));
-  return raw.method !== "HEAD" && wantsStream(raw.headers)
+  return raw.method !== "HEAD" && execution.wantsStream(raw.headers)
     ? followTask(request, tasks, task)
     : json(task);
 }

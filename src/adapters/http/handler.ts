@@ -2,15 +2,8 @@
 
 import type { Registry } from "../../registry/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
-import {
-  attemptOr,
-  type Check,
-  checkFlag,
-  createCheck,
-  fail,
-  isFunction,
-  isListOf,
-} from "../../tool/mod.ts";
+import * as check from "../../tool/mod.ts";
+import { attemptOr, fail, isFunction, isListOf } from "../../tool/mod.ts";
 import { type ObserveOptions, observeRequests } from "./observe.ts";
 import { checkObject, checkOptions, SERVER_CHECKS, type ServerOptions } from "./options.ts";
 import { allowCrossOrigin } from "./origins.ts";
@@ -34,11 +27,11 @@ export interface HttpOptions extends ServerOptions {
   readonly cors?: boolean;
 }
 
-export const HTTP_CHECKS: { readonly [Option in keyof HttpOptions]-?: Check } = {
+export const HTTP_CHECKS: { readonly [Option in keyof HttpOptions]-?: check.Check } = {
   ...SERVER_CHECKS,
   rateLimit: checkObject,
   observe: checkObject,
-  cors: checkFlag,
+  cors: check.checkFlag,
 };
 
 /** Makes the parts for the options `observe`, `cors` and `rateLimit`, which all protocols have. */
@@ -61,8 +54,7 @@ export interface ComposedHandlerOptions extends ServerOptions {
   readonly parts: readonly HttpPart[];
 }
 
-/** Checks that a value is a list of parts. */
-export const checkParts: Check<readonly HttpPart[]> = createCheck(
+export const checkParts: check.Check<readonly HttpPart[]> = check.createCheck(
   "a list of parts, such as serveListing()",
   (value): value is readonly HttpPart[] =>
     isListOf(value, (part): part is HttpPart => isFunction(part)),
@@ -71,7 +63,7 @@ export const checkParts: Check<readonly HttpPart[]> = createCheck(
 const CHECKS = {
   ...SERVER_CHECKS,
   parts: checkParts,
-} satisfies { readonly [Option in keyof ComposedHandlerOptions]-?: Check };
+} satisfies { readonly [Option in keyof ComposedHandlerOptions]-?: check.Check };
 
 /** A handler of requests. Workers, Deno and Bun can serve it directly. */
 export interface HttpHandler {

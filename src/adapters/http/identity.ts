@@ -1,28 +1,10 @@
 /** Callers, and the toolset of each caller. Routes use only this toolset. */
 
 import type { Registry } from "../../registry/mod.ts";
-import {
-  buildToolset,
-  checkSelection,
-  type Selection,
-  selectionKey,
-  ToolAvailabilityContext,
-  type ToolAvailabilityInput,
-  Toolset,
-} from "../../select/mod.ts";
-import {
-  assertSync,
-  BoundedMap,
-  checkFlag,
-  checkText,
-  fail,
-  isObject,
-  isThenable,
-  numberFrom,
-  once,
-  rejectUnknownFields,
-  type RiskLevel,
-} from "../../tool/mod.ts";
+import * as select from "../../select/mod.ts";
+import { Toolset } from "../../select/mod.ts";
+import * as check from "../../tool/mod.ts";
+import { BoundedMap, fail, isObject, isThenable, once, type RiskLevel } from "../../tool/mod.ts";
 
 /** The caller of a request. A right that is absent is not granted. */
 export interface Caller {
@@ -31,7 +13,7 @@ export interface Caller {
   /** The scopes that the caller holds. By default, it holds none. */
   readonly scopes?: readonly string[] | undefined;
   /** The environment of the caller: a workspace, a terminal, an editor, git. */
-  readonly context?: ToolAvailabilityInput | undefined;
+  readonly context?: select.ToolAvailabilityInput | undefined;
   /** The maximum risk of the caller's tools. */
   readonly maxRisk?: RiskLevel | undefined;
   /** The name of the caller. Idempotency keys, running calls and limits are separate per principal. */
@@ -90,7 +72,7 @@ export class ToolsetNarrower {
     );
     const narrow = (): Toolset => {
       const selection = selectionOfCaller(caller);
-      const checkedKey = selectionKey(selection);
+      const checkedKey = select.selectionKey(selection);
       return checkedKey === undefined
         ? toolset.narrow(selection)
         : once(known, checkedKey, () => toolset.narrow(selection));
@@ -141,13 +123,13 @@ function keyOfPlain(caller: Caller): string | undefined {
 /** Makes a function that returns the current tools of a source. */
 export function ownerToolset(
   source: Registry | Toolset,
-  selection: Selection | undefined,
+  selection: select.Selection | undefined,
 ): () => Toolset {
   if (!(source instanceof Toolset)) {
     let toolset: Toolset | undefined;
     return () => toolset?.isCurrent() ? toolset : toolset = source.select(selection);
   }
-  const toolset = selection === undefined ? source : buildToolset(source, selection);
+  const toolset = selection === undefined ? source : select.buildToolset(source, selection);
   return () => toolset;
 }
 
@@ -156,7 +138,7 @@ const ACTION = "identify the caller";
 /** Checks a configured caller. */
 export function checkCaller(caller: Caller): void {
   checkAnswered(caller);
-  checkSelection(selectionOfCaller(caller));
+  select.checkSelection(selectionOfCaller(caller));
 }
 
 /** Checks a caller, except its rights. Rejects promises: as text, all would be one principal. */
@@ -166,12 +148,12 @@ export function checkAnswered(caller: Caller): void {
   for (const value of values) {
     // An unhandled rejection would end the process.
     if (isThenable(value)) void Promise.allSettled(values);
-    assertSync(value);
+    check.assertSync(value);
   }
   const { principal, expiresAt, explain } = caller;
-  if (principal !== undefined) checkText(ACTION, principal, '"/principal"');
-  if (expiresAt !== undefined) numberFrom(0)(ACTION, expiresAt, '"/expiresAt"');
-  if (explain !== undefined) checkFlag(ACTION, explain, '"/explain"');
+  if (principal !== undefined) check.checkText(ACTION, principal, '"/principal"');
+  if (expiresAt !== undefined) check.numberFrom(0)(ACTION, expiresAt, '"/expiresAt"');
+  if (explain !== undefined) check.checkFlag(ACTION, explain, '"/explain"');
 }
 
 /** Returns the beginning of the principals of a tenant. */
@@ -206,13 +188,13 @@ export function requireCaller(caller: Caller): void {
 }
 
 /** Returns the selection of a caller's tools. Throws for unknown fields. */
-export function selectionOfCaller(caller: Caller): Selection {
-  rejectUnknownFields(ACTION, caller, FIELDS);
+export function selectionOfCaller(caller: Caller): select.Selection {
+  check.rejectUnknownFields(ACTION, caller, FIELDS);
   const { role = null, scopes, context, maxRisk } = caller;
   return {
     role,
     scopes: scopes ?? [],
-    ...(context === undefined ? {} : { context: ToolAvailabilityContext.from(context) }),
+    ...(context === undefined ? {} : { context: select.ToolAvailabilityContext.from(context) }),
     ...(maxRisk === undefined ? {} : { maxRisk }),
   };
 }

@@ -1,20 +1,8 @@
 /** Admits callers by JSON Web Tokens of an issuer. `jose` checks the signature and the times. */
 
 import type { JWK, JWSHeaderParameters, LocalJWKSet, RemoteJWKSet } from "jose";
-import {
-  assertSync,
-  type Check,
-  checkFunction,
-  checkText,
-  checkTexts,
-  checkWord,
-  createCheck,
-  fail,
-  isListOf,
-  isObject,
-  isWord,
-  numberFrom,
-} from "../../tool/mod.ts";
+import * as check from "../../tool/mod.ts";
+import { assertSync, fail, isListOf, isObject, isWord } from "../../tool/mod.ts";
 import {
   bearerToken,
   CHALLENGE_CHECKS,
@@ -74,17 +62,20 @@ const ACTION = "check JSON Web Tokens";
 
 const CHECKS = {
   ...CHALLENGE_CHECKS,
-  keys: createCheck("a list of keys", (value): value is NamedKey[] => isListOf(value, isObject)),
-  jwksUrl: checkText,
-  secret: checkText,
-  issuer: checkWord,
-  audience: (action, value, place) => checkTexts(action, [value].flat(), place),
-  algorithms: checkTexts,
-  clockToleranceS: numberFrom(0, 300),
-  requiredScopes: checkTexts,
-  toCaller: checkFunction,
-  now: checkFunction,
-} satisfies { readonly [Option in keyof JwtAuthOptions]-?: Check };
+  keys: check.createCheck(
+    "a list of keys",
+    (value): value is NamedKey[] => isListOf(value, isObject),
+  ),
+  jwksUrl: check.checkText,
+  secret: check.checkText,
+  issuer: check.checkWord,
+  audience: (action, value, place) => check.checkTexts(action, [value].flat(), place),
+  algorithms: check.checkTexts,
+  clockToleranceS: check.numberFrom(0, 300),
+  requiredScopes: check.checkTexts,
+  toCaller: check.checkFunction,
+  now: check.checkFunction,
+} satisfies { readonly [Option in keyof JwtAuthOptions]-?: check.Check };
 
 const ALGORITHM = /^([RPEH]S(256|384|512)|EdDSA)$/;
 

@@ -3,31 +3,21 @@
 import type { CallTasks } from "../../execute/durable/mod.ts";
 import type { Dispatcher, ToolDispatcherOptions } from "../../execute/mod.ts";
 import { checkSelection, type Selection } from "../../select/mod.ts";
-import {
-  attemptOr,
-  type Check,
-  checkFlag,
-  checkFunction,
-  checkTexts,
-  createCheck,
-  isFunction,
-  isObject,
-  MAX_TIMEOUT_MS,
-  numberFrom,
-  type ReadFields,
-  readFields,
-  wholeFrom,
-} from "../../tool/mod.ts";
+import * as check from "../../tool/mod.ts";
+import { attemptOr, isFunction, isObject } from "../../tool/mod.ts";
 import type { Authorize } from "./identity.ts";
 
-export const checkObject: Check<Record<string, unknown>> = createCheck("an object", isObject);
+export const checkObject: check.Check<Record<string, unknown>> = check.createCheck(
+  "an object",
+  isObject,
+);
 
 /** The check of a whole number from 1. It throws a `RangeError`. */
-export const checkCount: Check<number> = wholeFrom(1);
+export const checkCount: check.Check<number> = check.wholeFrom(1);
 
 /** The check of an object that has a method. */
-export function having(method: string, name: string): Check<Record<string, unknown>> {
-  return createCheck(
+export function having(method: string, name: string): check.Check<Record<string, unknown>> {
+  return check.createCheck(
     name,
     (value): value is Record<string, unknown> => isObject(value) && isFunction(value[method]),
   );
@@ -42,12 +32,12 @@ export function parseUrl(text: string): URL | undefined {
  *
  * @param action The action that fails, for the message: `check tokens`.
  */
-export function checkOptions<Checks extends { readonly [option: string]: Check }>(
+export function checkOptions<Checks extends { readonly [option: string]: check.Check }>(
   action: string,
   options: object,
   checks: Checks,
-): ReadFields<Checks> {
-  return readFields(action, options, checks, (name) => `the option ${name}`);
+): check.ReadFields<Checks> {
+  return check.readFields(action, options, checks, (name) => `the option ${name}`);
 }
 
 /** The hosts and origins that requests may name. */
@@ -120,21 +110,21 @@ export interface ServerOptions extends GuardOptions {
   onError?(error: unknown): void;
 }
 
-export const SERVER_CHECKS: { readonly [Option in keyof ServerOptions]-?: Check } = {
+export const SERVER_CHECKS: { readonly [Option in keyof ServerOptions]-?: check.Check } = {
   selection: (_action, value) => checkSelection(value as Selection),
-  authorize: checkFunction,
-  openExecution: checkFlag,
+  authorize: check.checkFunction,
+  openExecution: check.checkFlag,
   dispatcher: having("withToolset", "a dispatcher"),
   dispatch: checkObject,
   tasks: having("start", "the result of callTasks()"),
-  taskAfterMs: numberFrom(0, MAX_TIMEOUT_MS),
+  taskAfterMs: check.numberFrom(0, check.MAX_TIMEOUT_MS),
   maxBodyBytes: checkCount,
-  bodyTimeoutMs: numberFrom(1, MAX_TIMEOUT_MS),
-  heartbeatMs: numberFrom(1, MAX_TIMEOUT_MS),
+  bodyTimeoutMs: check.numberFrom(1, check.MAX_TIMEOUT_MS),
+  heartbeatMs: check.numberFrom(1, check.MAX_TIMEOUT_MS),
   maxStreams: checkCount,
   maxStreamsPerPrincipal: checkCount,
-  onError: checkFunction,
+  onError: check.checkFunction,
   allowedHosts: (action, value, place) =>
-    value === "any" ? value : checkTexts(action, value, place),
-  allowedOrigins: checkTexts,
+    value === "any" ? value : check.checkTexts(action, value, place),
+  allowedOrigins: check.checkTexts,
 };

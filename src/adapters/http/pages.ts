@@ -4,15 +4,7 @@
  */
 
 import type { RequestSettings, ToolChoice } from "../../formats/mod.ts";
-import {
-  CRITERION_NAMES,
-  READER_FIELDS,
-  type Selection,
-  selectionFrom,
-  type ValueKind,
-  valueKind,
-  type VocabularyName,
-} from "../../select/mod.ts";
+import * as select from "../../select/mod.ts";
 import {
   BoundedMap,
   defined,
@@ -26,7 +18,7 @@ import { RequestError, SAFE_HEADERS } from "./responses.ts";
 
 export interface ListingQuery {
   /** The selection of the caller's tools; `undefined` for all of them. */
-  readonly selection: Selection | undefined;
+  readonly selection: select.Selection | undefined;
   /** Words to search for; the best match comes first. If `undefined`, tools are listed by id. */
   readonly search: string | undefined;
   readonly minScore: number | undefined;
@@ -83,7 +75,7 @@ function textUpTo(length: number): Reader<string> {
   };
 }
 
-function readerOf({ shape, check }: ValueKind): Reader {
+function readerOf({ shape, check }: select.ValueKind): Reader {
   return (text, name) => {
     textUpTo(MAX_TEXT)(text, name);
     const value = shape === "list"
@@ -138,12 +130,12 @@ function otherReaders(): { readonly [Name in keyof OtherValues]: Reader<OtherVal
 
 type QueryValues =
   & Partial<OtherValues>
-  & { readonly [Name in VocabularyName]?: unknown };
+  & { readonly [Name in select.VocabularyName]?: unknown };
 
 function allReaders(): { readonly [name: string]: Reader } {
-  const criteria = [...CRITERION_NAMES, ...READER_FIELDS];
+  const criteria = [...select.CRITERION_NAMES, ...select.READER_FIELDS];
   return {
-    ...Object.fromEntries(criteria.map((name) => [name, readerOf(valueKind(name))])),
+    ...Object.fromEntries(criteria.map((name) => [name, readerOf(select.valueKind(name))])),
     ...otherReaders(),
   };
 }
@@ -211,7 +203,7 @@ function readParameters(parameters: URLSearchParams): ListingQuery {
     settings: toolChoice === undefined && parallel === undefined
       ? undefined
       : defined({ toolChoice, parallel }),
-    selection: selectionFrom(criteria),
+    selection: select.selectionFrom(criteria),
     search: q,
     minScore,
     limit: limit ?? (q === undefined ? MAX_PAGE : DEFAULT_HITS),

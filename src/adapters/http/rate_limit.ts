@@ -1,22 +1,7 @@
 /** Limits the requests and calls of one caller, and the failed logins of one address. */
 
-import {
-  assertSync,
-  type Check,
-  checkFunction,
-  checkText,
-  checkWord,
-  createCheck,
-  describeThrown,
-  fail,
-  isThenable,
-  isWord,
-  MAX_TIMEOUT_MS,
-  numberFrom,
-  systemClock,
-  TIME_OVER,
-  within,
-} from "../../tool/mod.ts";
+import * as check from "../../tool/mod.ts";
+import { describeThrown, fail, systemClock, TIME_OVER, within } from "../../tool/mod.ts";
 import { checkCount, checkOptions, having, parseUrl } from "./options.ts";
 import type { Authorize, Caller } from "./identity.ts";
 import {
@@ -25,14 +10,7 @@ import {
   type RateLimitStore,
   type RateLimitWindow,
 } from "./request_counts.ts";
-import {
-  type Header,
-  isResponse,
-  type Problem,
-  ProblemError,
-  problemResponse,
-  unavailable,
-} from "./responses.ts";
+import * as responses from "./responses.ts";
 
 /** A limit whose counts are in a store. */
 interface StoredLimit extends RateLimitWindow {
@@ -62,9 +40,9 @@ export interface RateLimitOptions extends StoredLimit {
 /** The decision of a limiter about one request. */
 export interface RateLimitVerdict {
   /** Headers for the response, even if the request is admitted. */
-  readonly headers: readonly Header[];
+  readonly headers: readonly responses.Header[];
   /** The problem of a rejected request; `undefined` if it is admitted. */
-  readonly problem: Problem | undefined;
+  readonly problem: responses.Problem | undefined;
 }
 
 /**
@@ -94,8 +72,8 @@ export function limitRate(options: RateLimitOptions): () => { readonly charge: R
   const policy = `"default";q=${limit};w=${Math.ceil(windowMs / 1000)}`;
   const charge: RateLimiter = async (caller, request, amount = 1) => {
     // A key that is not a string, such as a promise, would differ for each request.
-    const answer = assertSync(keyOf(caller, request));
-    const key = checkText("limit the rate", answer, "the result of keyOf");
+    const answer = check.assertSync(keyOf(caller, request));
+    const key = check.checkText("limit the rate", answer, "the result of keyOf");
     const { count, resetMs } = await take(key, amount, window);
     const isTaken = count <= limit;
     const left = Math.max(0, limit - count + (isTaken ? 0 : amount));
@@ -121,14 +99,14 @@ export function limitRate(options: RateLimitOptions): () => { readonly charge: R
 const WINDOW_CHECKS = {
   limit: checkCount,
   windowMs: checkCount,
-  storeTimeoutMs: numberFrom(1, MAX_TIMEOUT_MS),
+  storeTimeoutMs: check.numberFrom(1, check.MAX_TIMEOUT_MS),
   store: having("take", "a store, with a function take"),
-} satisfies { readonly [Option in keyof StoredLimit]-?: Check };
+} satisfies { readonly [Option in keyof StoredLimit]-?: check.Check };
 
 const CHECKS = {
   ...WINDOW_CHECKS,
-  keyOf: checkFunction,
-} satisfies { readonly [Option in keyof RateLimitOptions]-?: Check };
+  keyOf: check.checkFunction,
+} satisfies { readonly [Option in keyof RateLimitOptions]-?: check.Check };
 
 interface ReadLimit {
   readonly window: RateLimitWindow;
@@ -148,7 +126,7 @@ function readLimit(
   const take: ReadLimit["take"] = async (...request) => {
     const given = store.take(...request);
     // The store in this process returns synchronously.
-    const answer = isThenable(given)
+    const answer = check.isThenable(given)
       ? await within(systemClock, storeTimeoutMs, Promise.resolve(given))
       : given;
     // Another value could admit a request, and would be sent in the headers.
@@ -156,7 +134,7 @@ function readLimit(
     const why = answer === TIME_OVER
       ? `did not answer within ${storeTimeoutMs} ms`
       : "must return two numbers, count and resetMs";
-    throw new ProblemError(NO_STORE, { cause: new Error(`The rate-limit store ${why}`) });
+    throw new responses.ProblemError(NO_STORE, { cause: new Error(`The rate-limit store ${why}`) });
   };
   return { window, take };
 }
@@ -165,9 +143,9 @@ function isCount(value: unknown): value is number {
   return typeof value === "number" && value >= 0 && value < Infinity;
 }
 
-const NO_STORE = unavailable("overloaded", "Requests cannot be counted now", 1);
+const NO_STORE = responses.unavailable("overloaded", "Requests cannot be counted now", 1);
 
-function limited(detail: string, seconds: string, retryable: boolean = true): Problem {
+function limited(detail: string, seconds: string, retryable: boolean = true): responses.Problem {
   const headers = { "retry-after": seconds };
   return { status: 429, code: "rate_limited", detail, retryable, headers };
 }
@@ -197,9 +175,9 @@ const ACTION = "limit failed logins";
 
 const LOGIN_CHECKS = {
   ...WINDOW_CHECKS,
-  clientAddress: checkFunction,
-  header: checkWord,
-} satisfies { readonly [Option in keyof FailedLoginsOptions]-?: Check };
+  clientAddress: check.checkFunction,
+  header: check.checkWord,
+} satisfies { readonly [Option in keyof FailedLoginsOptions]-?: check.Check };
 
 /**
  * Limits the failed logins of an address. Requests of an address with too many failures in this
@@ -241,13 +219,13 @@ export function limitFailedLogins(authorize: Authorize, options: FailedLoginsOpt
   checkOptions(ACTION, options, LOGIN_CHECKS);
   const { take, window } = readLimit(ACTION, options);
   const siteWindow = { ...window, limit: window.limit * NETWORKS_OF_SITE };
-  checkFunction(ACTION, authorize, "authorize");
-  checkFunction(ACTION, clientAddress, "the option clientAddress");
+  check.checkFunction(ACTION, authorize, "authorize");
+  check.checkFunction(ACTION, clientAddress, "the option clientAddress");
   /** If `clientAddress` throws, the request fails: otherwise an error would disable the limit. */
   function addressOf(request: Request, env: unknown): string | undefined {
     let address: unknown;
     try {
-      address = assertSync(clientAddress(request, env));
+      address = check.assertSync(clientAddress(request, env));
     } catch (cause) {
       fail(ACTION, `clientAddress threw an error. ${describeThrown(cause)}`, cause);
     }
@@ -271,21 +249,21 @@ export function limitFailedLogins(authorize: Authorize, options: FailedLoginsOpt
     const refused = await count(0);
     if (refused !== undefined) return refused;
     const answer = await authorize(request, env);
-    if (!isResponse(answer) || answer.status !== 401) return answer;
+    if (!responses.isResponse(answer) || answer.status !== 401) return answer;
     // Concurrent requests may fail together, but not more than `limit` of them receive a 401.
     return await count(1) ?? answer;
   };
 }
 
-const checkAddress: Check<string | undefined> = createCheck(
+const checkAddress: check.Check<string | undefined> = check.createCheck(
   "a string that is not empty, or undefined if the address is unknown",
-  (address): address is string | undefined => address === undefined || isWord(address),
+  (address): address is string | undefined => address === undefined || check.isWord(address),
 );
 
 function tooManyFailures(resetMs: number): Response {
   const seconds = secondsOf(resetMs);
   const detail = `Too many failed logins from this address: try again in ${seconds} s`;
-  return problemResponse(limited(detail, seconds));
+  return responses.problemResponse(limited(detail, seconds));
 }
 
 /** The number of /64 networks in one /48 that may reach the limit. More would fill the store. */

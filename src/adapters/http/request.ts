@@ -41,16 +41,8 @@ import {
   type RequestRecord,
   RunningCalls,
 } from "./running_calls.ts";
-import {
-  copyOf,
-  type Header,
-  isResponse,
-  type Problem,
-  ProblemError,
-  problemOfThrown,
-  problemResponse,
-  withHeaders,
-} from "./responses.ts";
+import * as responses from "./responses.ts";
+import { type Header, problemResponse } from "./responses.ts";
 import { DEFAULT_HEARTBEAT_MS, IS_BUN, isBunServer, keepOpen } from "./runtime.ts";
 
 /** The arguments of a runtime for one request, such as a context of Hono. */
@@ -121,7 +113,7 @@ export function withAllLayers(dispatcher: Dispatcher, part: string): ToolDispatc
     : fail(`use ${part}`, "the dispatcher must be a ToolDispatcher");
 }
 
-const EXECUTION_CLOSED: Problem = {
+const EXECUTION_CLOSED: responses.Problem = {
   status: 403,
   code: "execution_closed",
   detail: "This server only lists tools: neither authorize nor openExecution is set",
@@ -139,7 +131,7 @@ export class ToolServer {
   readonly authorizes: boolean;
   readonly allowedOrigins: readonly string[];
   /** The reason why no caller may execute tools, if there is one. */
-  readonly executionClosed: Problem | undefined;
+  readonly executionClosed: responses.Problem | undefined;
   readonly heartbeatMs: number;
   /** True if calls are traced. */
   readonly traces: boolean;
@@ -155,7 +147,7 @@ export class ToolServer {
   preflight: PartHooks["preflight"];
   readonly #options: ServerOptions;
   readonly #everyone: Caller;
-  readonly #guard: (request: Request) => Problem | undefined;
+  readonly #guard: (request: Request) => responses.Problem | undefined;
   readonly #ownerToolset: () => Toolset;
   readonly #narrower: ToolsetNarrower = new ToolsetNarrower();
   readonly #shown: (toolset: Toolset) => Toolset;
@@ -236,7 +228,8 @@ export class ToolServer {
     const record = records.get(raw);
     if (record !== undefined) record.route = route;
     let headers: Header[] = [];
-    const failed = (error: unknown): Response => withHeaders(this.problemOf(error), headers);
+    const failed = (error: unknown): Response =>
+      responses.withHeaders(this.problemOf(error), headers);
     try {
       if (this.#headers.length > 0) headers = this.#headersFor(raw);
       const refused = this.#guard(raw);
@@ -262,7 +255,7 @@ export class ToolServer {
 
   /** @throws {ProblemError} 403, if this server does not execute tools. */
   requireExecution(): void {
-    if (this.executionClosed !== undefined) throw new ProblemError(this.executionClosed);
+    if (this.executionClosed !== undefined) throw new responses.ProblemError(this.executionClosed);
   }
 
   /** Responds to a request without authorization, for public routes. */
@@ -284,12 +277,11 @@ export class ToolServer {
 
   /** Returns the response for an error. Only a `ProblemError` is sent; statuses from 500 are logged. */
   problemOf(error: unknown): Response {
-    const problem = problemOfThrown(error);
+    const problem = responses.problemOfThrown(error);
     if (problem.status >= 500) this.log(error);
     return problemResponse(problem);
   }
 
-  /** Returns the current toolset of a caller. */
   toolsetOf(caller: Caller): Toolset {
     return this.#shown(
       this.#options.authorize === undefined
@@ -339,10 +331,10 @@ export class ToolServer {
   }
 
   #finish(response: Response, headers: readonly Header[]): Response {
-    const checked = isResponse(response)
+    const checked = responses.isResponse(response)
       ? response
       : this.problemOf(new TypeError("A part must return a Response"));
-    return withHeaders(checked, headers);
+    return responses.withHeaders(checked, headers);
   }
 
   #headersFor(request: Request): Header[] {
@@ -366,7 +358,7 @@ export class ToolServer {
     const { context, record } = entry;
     const identify = (caller: Caller | Response): Response | Promise<Response> => {
       // `authorize` may return the same response for many requests, so headers are set on a copy.
-      if (isResponse(caller)) return copyOf(caller);
+      if (responses.isResponse(caller)) return responses.copyOf(caller);
       checkAnswered(caller);
       const named = withTenant(caller);
       if (record !== undefined) record.principal = named.principal;

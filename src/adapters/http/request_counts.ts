@@ -1,15 +1,8 @@
 /** Counts of requests in fixed windows of time: in the memory of this process, or in a call store. */
 
 import { type CallStore, ownerDigest, StoredRecords } from "../../execute/durable/mod.ts";
-import {
-  assertSync,
-  BoundedMap,
-  checkFunction,
-  noop,
-  once,
-  type RegistryClock,
-  systemClock,
-} from "../../tool/mod.ts";
+import * as check from "../../tool/mod.ts";
+import { BoundedMap, noop, once, type RegistryClock, systemClock } from "../../tool/mod.ts";
 import { checkCount, checkObject, checkOptions } from "./options.ts";
 
 /** The state of a key's window after a request. */
@@ -129,14 +122,14 @@ export class MemoryRateLimitStore implements RateLimitStore {
    * @throws {RangeError} If `maxKeys` is out of range.
    */
   constructor(options: MemoryRateLimitStoreOptions = {}) {
-    checkOptions("count requests", options, { maxKeys: checkCount, now: checkFunction });
+    checkOptions("count requests", options, { maxKeys: checkCount, now: check.checkFunction });
     const { maxKeys, now = systemClock.now } = options;
     this.#counts = new WindowCounts(maxKeys);
     this.#now = now;
   }
 
   take(key: string, amount: number, window: RateLimitWindow): RateLimitCount {
-    return this.#counts.take("", key, amount, window, assertSync(this.#now()));
+    return this.#counts.take("", key, amount, window, check.assertSync(this.#now()));
   }
 }
 

@@ -2,21 +2,14 @@
 
 import { type Call, type CallNote, type Layer, notesOf } from "../../execute/mod.ts";
 import type { ExplainedStep } from "../../select/mod.ts";
+import * as check from "../../tool/mod.ts";
 import {
-  anyValue,
   attemptOr,
-  type Check,
-  checkPort,
-  checkTexts,
-  checkWord,
   type Clock,
   fail,
   isObject,
   isWord,
   JsonReader,
-  numberFrom,
-  oneOf,
-  readFields,
   STOPPED,
   systemClock,
   TIME_OVER,
@@ -86,15 +79,15 @@ export interface Journal extends Layer, AsyncDisposable {
 const ACTION = "make a journal";
 
 const CHECKS = {
-  sink: anyValue as Check<JournalSink>,
-  arguments: oneOf<JournalDetail>(["none", "digest", "redacted", "full"]),
-  onFailure: oneOf<JournalOptions["onFailure"]>(["drop-and-count", "refuse-calls"]),
-  secrets: checkTexts,
-  key: checkWord,
-  flushMs: numberFrom(0, 60_000),
-  maxBuffered: numberFrom(1),
-  clock: anyValue as Check<Clock>,
-} satisfies { readonly [Field in keyof JournalOptions]-?: Check };
+  sink: check.anyValue as check.Check<JournalSink>,
+  arguments: check.oneOf<JournalDetail>(["none", "digest", "redacted", "full"]),
+  onFailure: check.oneOf<JournalOptions["onFailure"]>(["drop-and-count", "refuse-calls"]),
+  secrets: check.checkTexts,
+  key: check.checkWord,
+  flushMs: check.numberFrom(0, 60_000),
+  maxBuffered: check.numberFrom(1),
+  clock: check.anyValue as check.Check<Clock>,
+} satisfies { readonly [Field in keyof JournalOptions]-?: check.Check };
 
 const DEFAULTS = {
   arguments: "digest" as JournalDetail,
@@ -141,10 +134,10 @@ const WEIGHT = 512;
  * @throws {TypeError | RangeError} If an option is unknown or invalid.
  */
 export function journal(options: JournalOptions): Journal {
-  const { key, ...read } = readFields(ACTION, options, CHECKS);
+  const { key, ...read } = check.readFields(ACTION, options, CHECKS);
   const { sink, onFailure } = read;
   if (!isObject(sink) || onFailure === undefined) fail(ACTION, "sink and onFailure are required");
-  checkPort(ACTION, "sink", sink, ["append", "pages"]);
+  check.checkPort(ACTION, "sink", sink, ["append", "pages"]);
   return new CallJournal({ ...DEFAULTS, ...read, sink, onFailure }, hashWith(key));
 }
 

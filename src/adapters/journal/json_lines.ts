@@ -1,15 +1,8 @@
 /** A journal in files of JSON lines, on Node, Bun and Deno. */
 
 import type { FileHandle } from "node:fs/promises";
-import {
-  attemptOr,
-  checkFlag,
-  checkWord,
-  fail,
-  numberFrom,
-  readFields,
-  systemClock,
-} from "../../tool/mod.ts";
+import * as check from "../../tool/mod.ts";
+import { attemptOr, fail, systemClock } from "../../tool/mod.ts";
 import { type JournalSink, MAX_LINE } from "./sink.ts";
 
 /** Options for {@linkcode jsonLines}. */
@@ -23,7 +16,7 @@ export interface JsonLinesOptions {
 }
 
 const ACTION = "keep a journal in a file";
-const CHECKS = { fsync: checkFlag, maxBytes: numberFrom(1), daily: checkFlag };
+const CHECKS = { fsync: check.checkFlag, maxBytes: check.numberFrom(1), daily: check.checkFlag };
 const DEFAULTS = { fsync: true, maxBytes: 2 ** 28, daily: true };
 const PAGE_BYTES = 1_048_576;
 const DAY_MS = 86_400_000;
@@ -43,8 +36,8 @@ const DAY_MS = 86_400_000;
  * @throws {TypeError | RangeError} If the path or an option is invalid.
  */
 export function jsonLines(path: string, options: JsonLinesOptions = {}): JournalSink {
-  checkWord(ACTION, path, "the path");
-  return new JournalFiles(path, { ...DEFAULTS, ...readFields(ACTION, options, CHECKS) });
+  check.checkWord(ACTION, path, "the path");
+  return new JournalFiles(path, { ...DEFAULTS, ...check.readFields(ACTION, options, CHECKS) });
 }
 
 class JournalFiles implements JournalSink {

@@ -6,19 +6,8 @@
 
 import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
 import type { Layer } from "../../execute/mod.ts";
-import {
-  attempt,
-  attemptOr,
-  canonicalJson,
-  checkWord,
-  clip,
-  fail,
-  isObject,
-  isWord,
-  oneOf,
-  readFields,
-  type ToolResult,
-} from "../../tool/mod.ts";
+import * as check from "../../tool/mod.ts";
+import { attempt, canonicalJson, clip, fail, isObject, type ToolResult } from "../../tool/mod.ts";
 import { Redactor, scrub } from "./redact.ts";
 
 /** Options for {@linkcode replay}. */
@@ -44,8 +33,8 @@ interface Recording {
 }
 
 const CHECKS = {
-  match: oneOf<NonNullable<ReplayOptions["match"]>>(["strict", "unordered"]),
-  onMiss: oneOf<NonNullable<ReplayOptions["onMiss"]>>(["fail", "call"]),
+  match: check.oneOf<NonNullable<ReplayOptions["match"]>>(["strict", "unordered"]),
+  onMiss: check.oneOf<NonNullable<ReplayOptions["onMiss"]>>(["fail", "call"]),
 };
 
 /**
@@ -81,7 +70,7 @@ const CHECKS = {
  */
 export function record(path: string): Layer {
   const action = "record calls";
-  attempt(action, () => writeFileSync(checkWord(action, path, "the path"), ""));
+  attempt(action, () => writeFileSync(check.checkWord(action, path, "the path"), ""));
   let calls = 0;
   return {
     name: "record",
@@ -121,8 +110,8 @@ export function record(path: string): Layer {
  */
 export function replay(path: string, options: ReplayOptions = {}): Replay {
   const action = "replay calls";
-  const { match = "strict", onMiss = "fail" } = readFields(action, options, CHECKS);
-  const unused = readRecordings(action, checkWord(action, path, "the path"))
+  const { match = "strict", onMiss = "fail" } = check.readFields(action, options, CHECKS);
+  const unused = readRecordings(action, check.checkWord(action, path, "the path"))
     .map((one) => ({ ...one, text: textOf(one) }));
   const misses: string[] = [];
   const assertUsed = (): void => {
@@ -171,9 +160,9 @@ function scrubAll<T>(value: T, secrets: ReadonlySet<string>): T {
 }
 
 function readRecordings(action: string, path: string): Recording[] {
-  const lines = attempt(action, () => readFileSync(path, "utf8")).split("\n").filter(isWord);
+  const lines = attempt(action, () => readFileSync(path, "utf8")).split("\n").filter(check.isWord);
   return lines.map((line, at) => {
-    const recording: unknown = attemptOr(undefined, () => JSON.parse(line));
+    const recording: unknown = check.attemptOr(undefined, () => JSON.parse(line));
     if (isObject(recording) && isObject(recording["result"])) {
       return recording as never as Recording;
     }

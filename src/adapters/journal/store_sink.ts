@@ -1,11 +1,6 @@
 /** A sink that stores a journal in a `CallStore`, for runtimes with and without files. */
 
-import {
-  type CallStore,
-  checkStore,
-  checkStoreKey,
-  MAX_STORED_BYTES,
-} from "../../execute/durable/mod.ts";
+import * as durable from "../../execute/durable/mod.ts";
 import { checkWord, fail, numberFrom, readFields, systemClock } from "../../tool/mod.ts";
 import { type JournalSink, readRecord } from "./sink.ts";
 
@@ -21,7 +16,7 @@ const ACTION = "keep a journal in a store";
 /** The size of an entry, in characters. A smaller entry is written again with more records. */
 const PAGE_LENGTH = 65_536;
 /** Each character has at most three bytes. */
-const MAX_LINE = MAX_STORED_BYTES / 3 - 1;
+const MAX_LINE = durable.MAX_STORED_BYTES / 3 - 1;
 
 /** An entry of the store. `revision` is absent before it is written. */
 interface Page {
@@ -42,12 +37,12 @@ interface Page {
  *
  * @throws {TypeError | RangeError} If the store or an option is invalid.
  */
-export function storeSink(store: CallStore, options: StoreSinkOptions = {}): JournalSink {
-  checkStore(ACTION, store);
+export function storeSink(store: durable.CallStore, options: StoreSinkOptions = {}): JournalSink {
+  durable.checkStore(ACTION, store);
   const checks = { name: checkWord, keepMs: numberFrom(1) };
   const { name = "calls", keepMs } = readFields(ACTION, options, checks);
   const prefix = `journal.${name}`;
-  checkStoreKey(prefix);
+  durable.checkStoreKey(prefix);
   const now = (): number => store.now?.() ?? systemClock.timestamp();
   // Later pages have smaller keys, so that a list begins with the newest page.
   const keyOf = (line: string): string =>

@@ -1,36 +1,22 @@
 /** Runs `tools/call` with the dispatcher, with progress, log messages and cancellation. */
 
-import {
-  type CallToolRequestParams,
-  type CallToolResult,
-  type InputRequiredResult,
-  ProtocolError,
-  ProtocolErrorCode,
-  type ServerContext,
-  specTypeSchemas,
-} from "@modelcontextprotocol/server";
+import * as mcp from "@modelcontextprotocol/server";
+import { type CallToolResult, ProtocolError } from "@modelcontextprotocol/server";
 import type { TaskState } from "../../execute/durable/mod.ts";
 import type { DispatchContext, ToolProgress } from "../../execute/mod.ts";
 import type { AnsweredCall, DecodedCall } from "../../formats/mod.ts";
 import { decodeCalls, encodeResult } from "../../formats/records.ts";
 import { isSuspended, type Tool, ToolResult } from "../../tool/mod.ts";
-import {
-  type ClientSignal,
-  outlastTask,
-  type RequestCall,
-  targetOf,
-  type ToolRequest,
-  withAllLayers,
-} from "../http/mod.ts";
+import * as http from "../http/mod.ts";
 import { type McpToolList, MODERN_TARGET } from "./message.ts";
 import { CallQuestions, type ClientInput } from "./questions.ts";
 import type { ReaderPace } from "./streams.ts";
 import { createdTask, requireTasks, supportsTasks } from "./tasks.ts";
 
 /** The JSON-RPC request of a call, and its client. */
-export interface CallChannel extends Pick<ServerContext["mcpReq"], "id"> {
+export interface CallChannel extends Pick<mcp.ServerContext["mcpReq"], "id"> {
   /** Aborts when the client leaves or cancels the request. */
-  readonly client: ClientSignal;
+  readonly client: http.ClientSignal;
   /** The client's session; only clients before revision 2026-07-28 have one. */
   readonly session?: string | undefined;
   /** Sends messages during the call; absent if the client accepts none. */
@@ -39,12 +25,12 @@ export interface CallChannel extends Pick<ServerContext["mcpReq"], "id"> {
   readonly input: ClientInput;
 }
 
-export interface CallMessages extends Pick<ServerContext["mcpReq"], "log" | "notify"> {
+export interface CallMessages extends Pick<mcp.ServerContext["mcpReq"], "log" | "notify"> {
   readonly pace: ReaderPace;
 }
 
 /** The result of a call, or the questions of a suspended call. */
-export type McpCallResult = CallToolResult | InputRequiredResult;
+export type McpCallResult = CallToolResult | mcp.InputRequiredResult;
 
 /**
  * Runs a call and writes its result: synchronously if nothing in the call waits.
@@ -53,18 +39,18 @@ export type McpCallResult = CallToolResult | InputRequiredResult;
  * @throws {ProtocolError} If the tool does not exist, or execution is closed.
  */
 export function callTool(
-  request: ToolRequest,
+  request: http.ToolRequest,
   list: McpToolList,
-  params: CallToolRequestParams,
+  params: mcp.CallToolRequestParams,
   channel: CallChannel,
 ): McpCallResult | Promise<McpCallResult> {
   const { server, server: { tasks }, caller: { principal, callContext }, toolset } = request;
   if (server.executionClosed !== undefined) {
-    throw new ProtocolError(ProtocolErrorCode.InvalidRequest, server.executionClosed.detail);
+    throw new ProtocolError(mcp.ProtocolErrorCode.InvalidRequest, server.executionClosed.detail);
   }
   const call = decodeCall(list, params);
   const callId = crypto.randomUUID();
-  const target = call?.name === undefined ? undefined : targetOf(toolset, call);
+  const target = call?.name === undefined ? undefined : http.targetOf(toolset, call);
   const called = call?.name === undefined || toolset.bridge === undefined
     ? target?.tool
     : toolset.resolve(call.name);
@@ -109,7 +95,7 @@ export function callTool(
       : taskAfter(request, tool, channel.input);
     work = tasks === undefined || afterMs === undefined
       ? request.dispatcher.run(start, context)
-      : tasks.run(withAllLayers(request.dispatcher, "tasks"), start, context, { afterMs });
+      : tasks.run(http.withAllLayers(request.dispatcher, "tasks"), start, context, { afterMs });
   } catch (error) {
     running.end();
     throw error;
@@ -119,13 +105,13 @@ export function callTool(
 }
 
 interface OpenCall {
-  readonly request: ToolRequest;
+  readonly request: http.ToolRequest;
   readonly list: McpToolList;
   readonly call: DecodedCall;
   readonly questions: CallQuestions;
   readonly viaBridge: boolean;
-  readonly observed: RequestCall;
-  readonly running: ClientSignal;
+  readonly observed: http.RequestCall;
+  readonly running: http.ClientSignal;
 }
 
 async function answerLater(
@@ -153,7 +139,7 @@ function answerOf(
   if ("id" in result) {
     observed.end(ToolResult.ok(null));
     const { tasks } = request.server;
-    if (tasks !== undefined) outlastTask(request, tasks, result);
+    if (tasks !== undefined) http.outlastTask(request, tasks, result);
     return createdTask(result);
   }
   observed.end(result);
@@ -163,7 +149,7 @@ function answerOf(
   // An unknown name in a call through a bridge is a failed result: the model can correct the name.
   if (code === "unknown_tool" && !viaBridge) throw unknownTool(call.wireName);
   if (code === "ticket_refused") {
-    throw new ProtocolError(ProtocolErrorCode.InvalidParams, message, REFUSED_STATE);
+    throw new ProtocolError(mcp.ProtocolErrorCode.InvalidParams, message, REFUSED_STATE);
   }
   const isUnanswered = code === "input_unavailable" || code === "approval_required";
   return write(list, call, isUnanswered ? questions.unanswered(result) : result);
@@ -172,7 +158,7 @@ function answerOf(
 /** Decodes a call. For arguments that the export left unchanged, `decodeCalls` takes 1 µs longer. */
 function decodeCall(
   { target, names }: McpToolList,
-  params: CallToolRequestParams,
+  params: mcp.CallToolRequestParams,
 ): DecodedCall | undefined {
   const { name: wireName, arguments: args = {} } = params;
   const name = names.idOf(wireName);
@@ -187,7 +173,7 @@ function decodeCall(
  * does. Throws if the tool requires a task, and the client does not support tasks.
  */
 function taskAfter(
-  { server: { tasks, taskAfterMs } }: ToolRequest,
+  { server: { tasks, taskAfterMs } }: http.ToolRequest,
   tool: Tool | undefined,
   { declared }: ClientInput,
 ): number | undefined {
@@ -199,7 +185,6 @@ function taskAfter(
   return supportsTasks(declared) ? taskAfterMs : undefined;
 }
 
-/** Writes the result of a task as the result of its call. */
 export function writeTaskResult(
   list: McpToolList,
   toolId: string,
@@ -217,7 +202,7 @@ const REFUSED_STATE = { reason: "invalid_request_state" };
 
 function unknownTool(name: string): ProtocolError {
   return new ProtocolError(
-    ProtocolErrorCode.InvalidParams,
+    mcp.ProtocolErrorCode.InvalidParams,
     `Unknown tool: ${JSON.stringify(name.slice(0, 200))}`,
   );
 }
@@ -252,10 +237,10 @@ function write(
   if (result.repaired) written._meta = { ...written._meta, "plue/repaired": result.repaired };
   if (!result.ok || result.blocks !== true) return written;
   // A tool in JavaScript can return any content, so the result is validated.
-  const read = specTypeSchemas.CallToolResult["~standard"].validate(written);
+  const read = mcp.specTypeSchemas.CallToolResult["~standard"].validate(written);
   if (read.issues === undefined) return read.value;
   throw new ProtocolError(
-    ProtocolErrorCode.InternalError,
+    mcp.ProtocolErrorCode.InternalError,
     `Cannot answer: ${JSON.stringify(call.wireName)} returned content that is not valid in MCP`,
   );
 }

@@ -8,48 +8,11 @@ import { createMcpHandler, isJSONRPCResponse } from "@modelcontextprotocol/serve
 import { createToolBridge } from "../../finding/mod.ts";
 import type { Registry } from "../../registry/mod.ts";
 import { Toolset } from "../../select/mod.ts";
-import {
-  bridgeOnce,
-  checkOptions,
-  ClientSignal,
-  IS_WORKERS,
-  json,
-  ListingWatch,
-  methodNotAllowed,
-  nextTraceParent,
-  readTraceParent,
-  type RequestAnswer,
-  type RequestContext,
-  RequestError,
-  type RequestRecord,
-  SAFE_HEADERS,
-  sharedParts,
-  takeSlot,
-  type ToolRequest,
-  ToolServer,
-  withHeaders,
-} from "../http/mod.ts";
+import * as http from "../http/mod.ts";
+import type { ToolRequest } from "../http/mod.ts";
 import { writeTaskResult } from "./calls.ts";
 import { answerPlainCall, answerPlainList, plainRequestOf } from "./fast_path.ts";
-import {
-  boundsRefusal,
-  cancelledBy,
-  initializedBy,
-  isForTask,
-  isForTools,
-  isJson,
-  isListen,
-  type JsonRpcRefusal,
-  type McpEra,
-  type McpToolList,
-  McpToolLists,
-  methodParams,
-  MODERN,
-  MODERN_TARGET,
-  paramsRefusal,
-  targetOf,
-  traceParentOf,
-} from "./message.ts";
+import * as messages from "./message.ts";
 import {
   announces,
   ClientAnswers,
@@ -74,7 +37,7 @@ import { ReaderPace, streamIfSlow } from "./streams.ts";
 import { serveTasks, taskRefusal, type TaskRequest } from "./tasks.ts";
 
 /** The parts of Hono's context that the endpoint reads. */
-export interface McpHandlerContext extends Pick<RequestContext, "env" | "executionCtx"> {
+export interface McpHandlerContext extends Pick<http.RequestContext, "env" | "executionCtx"> {
   readonly req: { readonly raw: Request };
 }
 
@@ -159,18 +122,18 @@ const ANSWERS = new ClientAnswers();
 
 class McpService {
   readonly followers: Followers = new Followers();
-  readonly #server: ToolServer;
-  readonly #lists: McpToolLists;
+  readonly #server: http.ToolServer;
+  readonly #lists: messages.McpToolLists;
   readonly #parts: ServerParts;
   /** `undefined` for a toolset, which does not change. */
   readonly #registry: Registry | undefined;
   readonly #extend: McpEndpointOptions["extend"];
   readonly #skills: McpEndpointOptions["skills"];
   readonly #subscriptions: ResourceSubscriptions;
-  readonly #methods: ReturnType<typeof methodParams>;
+  readonly #methods: ReturnType<typeof messages.methodParams>;
 
   constructor(source: Registry | Toolset, options: McpEndpointOptions) {
-    checkOptions("create an MCP endpoint", options, MCP_CHECKS);
+    http.checkOptions("create an MCP endpoint", options, MCP_CHECKS);
     const { name = "plue", version = "0.0.0", title, instructions } = options;
     const { pageSize = 1_000, ttlMs = 10_000, tools = "all", skills } = options;
     const bridge = tools === "bridge"
@@ -178,17 +141,20 @@ class McpService {
       : tools === "all"
       ? undefined
       : tools;
-    const server = this.#server = new ToolServer(source, options, {
-      bridge: bridge && bridgeOnce(bridge),
+    const server = this.#server = new http.ToolServer(source, options, {
+      bridge: bridge && http.bridgeOnce(bridge),
       createDispatcher: (own) => new ToolDispatcher(source, own),
     });
-    for (const part of sharedParts(options)) server.install(part);
+    for (const part of http.sharedParts(options)) server.install(part);
     this.#registry = source instanceof Toolset ? undefined : source;
     this.#extend = options.extend?.bind(options);
     this.#skills = skills;
     this.#subscriptions = new ResourceSubscriptions(server.authorizes);
-    this.#methods = methodParams((this.#extend ?? skills) !== undefined);
-    this.#lists = new McpToolLists(pageSize, (message) => server.log(new TypeError(message)));
+    this.#methods = messages.methodParams((this.#extend ?? skills) !== undefined);
+    this.#lists = new messages.McpToolLists(
+      pageSize,
+      (message) => server.log(new TypeError(message)),
+    );
     const hint = { ttlMs, cacheScope: "private" } as const;
     this.#parts = {
       info: { name, version, ...(title === undefined ? {} : { title }) },
@@ -207,7 +173,7 @@ class McpService {
     };
   }
 
-  answer(context: RequestContext): Promise<Response> {
+  answer(context: http.RequestContext): Promise<Response> {
     const { around } = this.#server;
     return Promise.resolve(
       around === undefined
@@ -216,7 +182,7 @@ class McpService {
     );
   }
 
-  #route(context: RequestContext): Response | Promise<Response> {
+  #route(context: http.RequestContext): Response | Promise<Response> {
     const { raw } = context.req;
     const { preflight } = this.#server;
     if (raw.method === "OPTIONS" && preflight !== undefined) {
@@ -225,21 +191,21 @@ class McpService {
     return this.#server.answer(context, "/mcp", this.#answerMethod);
   }
 
-  readonly #answerMethod: RequestAnswer = (request) => {
+  readonly #answerMethod: http.RequestAnswer = (request) => {
     const { method } = request.raw;
     if (method === "POST" || method === "DELETE") return this.#read(request);
-    return method === "GET" ? this.#openStream(request) : methodNotAllowed("GET, POST");
+    return method === "GET" ? this.#openStream(request) : http.methodNotAllowed("GET, POST");
   };
 
   #read(request: ToolRequest): Response | Promise<Response> {
     const { raw, record } = request;
-    if (raw.method !== "POST" || !isJson(raw)) return this.#answer(request, undefined);
+    if (raw.method !== "POST" || !messages.isJson(raw)) return this.#answer(request, undefined);
     const answer = (body: unknown): Response | Promise<Response> =>
       record === undefined
         ? this.#answer(request, body)
         : this.#answerRecorded(request, record, body);
     return request.readBody().then(answer, (error: unknown) => {
-      if (!(error instanceof RequestError)) throw error;
+      if (!(error instanceof http.RequestError)) throw error;
       return this.#answer(request, NOT_JSON);
     });
   }
@@ -247,39 +213,39 @@ class McpService {
   /** Records the span of an observed request, unless a traced call has recorded its own. */
   async #answerRecorded(
     request: ToolRequest,
-    record: RequestRecord,
+    record: http.RequestRecord,
     body: unknown,
   ): Promise<Response> {
     const response = await this.#answer(request, body);
-    const trace = readTraceParent(traceParentOf(body));
-    if (trace !== undefined) record.span ??= nextTraceParent(trace);
+    const trace = http.readTraceParent(messages.traceParentOf(body));
+    if (trace !== undefined) record.span ??= http.nextTraceParent(trace);
     return response;
   }
 
   /** Rejects a body, responds on the fast path, or passes the request to the SDK. */
   #answer(request: ToolRequest, body: unknown): Response | Promise<Response> {
     const { headers } = request.raw;
-    const beyond = boundsRefusal(body);
+    const beyond = messages.boundsRefusal(body);
     if (beyond !== undefined) return refusalResponse(beyond);
     const plain = plainRequestOf(body, headers);
     if (plain === undefined) return this.#answerAny(request, body);
-    const list = this.#lists.of(request.toolset.available(), MODERN_TARGET);
+    const list = this.#lists.of(request.toolset.available(), messages.MODERN_TARGET);
     if (plain.method === "tools/list") return answerPlainList(list, plain, this.#parts);
     if (!list.takesNoHeaders(plain.params.name)) return this.#answerAny(request, body);
-    const client = new ClientSignal(request.raw);
+    const client = new http.ClientSignal(request.raw);
     const response = answerPlainCall(request, list, plain, this.#parts, client);
     return response instanceof Promise ? this.#streamIfSlow(request, client, response) : response;
   }
 
   async #answerAny(request: ToolRequest, body: unknown): Promise<Response> {
     const { server, raw: { headers }, caller: { principal } } = request;
-    const isModern = headers.get("mcp-protocol-version") === MODERN;
-    const refusal = paramsRefusal(body, this.#methods[isModern ? "modern" : "legacy"]) ??
+    const isModern = headers.get("mcp-protocol-version") === messages.MODERN;
+    const refusal = messages.paramsRefusal(body, this.#methods[isModern ? "modern" : "legacy"]) ??
       (isModern && server.tasks !== undefined ? taskRefusal(body, headers) : undefined);
     if (refusal !== undefined) return refusalResponse(refusal);
     const session = sessionOf(headers);
     if (session !== undefined) {
-      const cancelled = cancelledBy(body);
+      const cancelled = messages.cancelledBy(body);
       if (cancelled !== undefined) {
         server.running.abort({ principal, session, callId: cancelled.requestId });
       } else if (isJSONRPCResponse(body) && ANSWERS.settle({ principal, session }, body)) {
@@ -287,7 +253,7 @@ class McpService {
         return new Response(null, { status: 202 });
       }
     }
-    const client = new ClientSignal(request.raw);
+    const client = new http.ClientSignal(request.raw);
     const work = this.#answerBySdk(request, body, session, client.signal);
     return await this.#streamIfSlow(request, client, work);
   }
@@ -295,13 +261,13 @@ class McpService {
   /** Streams a slow response if the client accepts streams. A closed stream aborts the call. */
   #streamIfSlow(
     { raw, server }: ToolRequest,
-    client: ClientSignal,
+    client: http.ClientSignal,
     work: Promise<Response>,
   ): Promise<Response> {
     if (raw.headers.get("accept")?.includes("text/event-stream") !== true) return work;
     const { heartbeatMs } = server;
     return streamIfSlow(work, {
-      patienceMs: IS_WORKERS ? WORKERS_PATIENCE_MS : heartbeatMs,
+      patienceMs: http.IS_WORKERS ? WORKERS_PATIENCE_MS : heartbeatMs,
       heartbeatMs,
       client: raw,
       onLeave: () => client.abortWith("The client has disconnected"),
@@ -318,7 +284,7 @@ class McpService {
   ): Promise<Response> {
     const { server, raw: { url, method, headers } } = request;
     const pace = new ReaderPace();
-    const release = isListen(body) ? this.#takeSlot(request) : undefined;
+    const release = messages.isListen(body) ? this.#takeSlot(request) : undefined;
     let isFollowing = false;
     // Creates a handler per request, because one handler of the SDK sends events to all callers.
     const handler = createMcpHandler(
@@ -347,12 +313,12 @@ class McpService {
       if (!isFollowing) release?.();
     }
     if (!answer.headers.has("cache-control")) answer.headers.set("cache-control", "no-store");
-    for (const [name, value] of Object.entries(SAFE_HEADERS)) answer.headers.set(name, value);
+    for (const [name, value] of Object.entries(http.SAFE_HEADERS)) answer.headers.set(name, value);
     const response = pace.observe(answer);
-    const client = initializedBy(body);
+    const client = messages.initializedBy(body);
     // Request ids of every client begin with 0. Only the session distinguishes two clients.
     return client !== undefined && response.ok
-      ? withHeaders(response, [["mcp-session-id", nameSession(client)]])
+      ? http.withHeaders(response, [["mcp-session-id", nameSession(client)]])
       : response;
   }
 
@@ -360,20 +326,20 @@ class McpService {
   async #serverFor(
     request: ToolRequest,
     { body, era, session, pace }: Omit<ServerRequest, "request" | "answers" | "list"> & {
-      readonly era: McpEra;
+      readonly era: messages.McpEra;
     },
   ): Promise<ToolsetServer> {
-    const list = (): McpToolList => this.#listOf(request, era);
-    const answers = era === "legacy" && !IS_WORKERS ? ANSWERS : undefined;
+    const list = (): messages.McpToolList => this.#listOf(request, era);
+    const answers = era === "legacy" && !http.IS_WORKERS ? ANSWERS : undefined;
     const made = new ToolsetServer(this.#parts, { request, body, session, pace, answers, list });
-    if (isForTools(body)) return made;
+    if (messages.isForTools(body)) return made;
     const { tasks, executionClosed } = request.server;
     if (era === "modern" && tasks !== undefined && executionClosed === undefined) {
       const write: TaskRequest["write"] = (toolId, result) =>
         writeTaskResult(list(), toolId, result);
       serveTasks(made.server, { request, tasks, write });
     }
-    if (isForTask(body)) return made;
+    if (messages.isForTask(body)) return made;
     const { caller, raw, toolset } = request;
     await this.#skills?.attach(made, toolset);
     if (this.#extend === undefined) return made;
@@ -391,7 +357,7 @@ class McpService {
     const release = accepts ? this.#takeSlot(request) : undefined;
     if (release === undefined) {
       // The protocol's response if a server has no stream. Clients continue without the stream.
-      return methodNotAllowed("POST");
+      return http.methodNotAllowed("POST");
     }
     const session = sessionOf(raw.headers);
     try {
@@ -424,11 +390,11 @@ class McpService {
   #takeSlot(request: ToolRequest): (() => void) | undefined {
     return this.#registry === undefined && (this.#extend ?? this.#skills) === undefined
       ? undefined
-      : takeSlot(request);
+      : http.takeSlot(request);
   }
 
   #follow(request: ToolRequest, release: (() => void) | undefined): Following {
-    const watch = new ListingWatch({
+    const watch = new http.ListingWatch({
       registry: this.#registry,
       list: () => request.toolsetNow().available(),
       expiresAt: request.caller.expiresAt,
@@ -437,14 +403,14 @@ class McpService {
     return this.followers.follow(watch, (error) => request.server.log(error));
   }
 
-  #listOf({ toolset, raw }: ToolRequest, era: McpEra): McpToolList {
-    return this.#lists.of(toolset.available(), targetOf(era, raw.headers));
+  #listOf({ toolset, raw }: ToolRequest, era: messages.McpEra): messages.McpToolList {
+    return this.#lists.of(toolset.available(), messages.targetOf(era, raw.headers));
   }
 }
 
 /** Responses become streams early on Workers, which detect a disconnected client only on writes. */
 const WORKERS_PATIENCE_MS = 20;
 
-function refusalResponse({ status, id, error }: JsonRpcRefusal): Response {
-  return json({ jsonrpc: "2.0", id, error }, status);
+function refusalResponse({ status, id, error }: messages.JsonRpcRefusal): Response {
+  return http.json({ jsonrpc: "2.0", id, error }, status);
 }

@@ -4,19 +4,7 @@
  * call, and 9 times as long for a list of 1,000 tools (`bench/mcp.bench.ts`).
  */
 
-import {
-  BAGGAGE_META_KEY,
-  type CallToolRequest,
-  CLIENT_CAPABILITIES_META_KEY,
-  CLIENT_INFO_META_KEY,
-  isSpecType,
-  type ListToolsRequest,
-  ProtocolError,
-  ProtocolErrorCode,
-  SERVER_INFO_META_KEY,
-  TRACEPARENT_META_KEY,
-  TRACESTATE_META_KEY,
-} from "@modelcontextprotocol/server";
+import * as mcp from "@modelcontextprotocol/server";
 import { isObject, isText } from "../../tool/mod.ts";
 import { type ClientSignal, json, type ToolRequest } from "../http/mod.ts";
 import { callTool, type McpCallResult } from "./calls.ts";
@@ -25,11 +13,11 @@ import { declaredBy } from "./questions.ts";
 import type { ServerParts } from "./server.ts";
 
 /** A call whose client expects only the result. */
-export interface PlainCall extends CallToolRequest {
+export interface PlainCall extends mcp.CallToolRequest {
   readonly id: string | number;
 }
 
-export interface PlainList extends ListToolsRequest {
+export interface PlainList extends mcp.ListToolsRequest {
   readonly id: string | number;
 }
 
@@ -41,14 +29,18 @@ const LIST_FIELDS: ReadonlySet<string> = new Set(["_meta"]);
 const META_CHECKS: ReadonlyMap<string, (value: unknown) => boolean> = new Map([
   [VERSION_KEY, (value) => value === MODERN],
   // A check of the SDK takes a microsecond. Most clients send only a name and a version.
-  [CLIENT_INFO_META_KEY, (value) => isNameAndVersion(value) || isSpecType.Implementation(value)],
   [
-    CLIENT_CAPABILITIES_META_KEY,
-    (value) => isObject(value) && hasOnly(value, NO_FIELDS) || isSpecType.ClientCapabilities(value),
+    mcp.CLIENT_INFO_META_KEY,
+    (value) => isNameAndVersion(value) || mcp.isSpecType.Implementation(value),
   ],
-  [TRACEPARENT_META_KEY, isText],
-  [TRACESTATE_META_KEY, isText],
-  [BAGGAGE_META_KEY, isText],
+  [
+    mcp.CLIENT_CAPABILITIES_META_KEY,
+    (value) =>
+      isObject(value) && hasOnly(value, NO_FIELDS) || mcp.isSpecType.ClientCapabilities(value),
+  ],
+  [mcp.TRACEPARENT_META_KEY, isText],
+  [mcp.TRACESTATE_META_KEY, isText],
+  [mcp.BAGGAGE_META_KEY, isText],
 ]);
 
 /** Reads a plain request; `undefined` for unusual or invalid requests, which the SDK answers. */
@@ -68,7 +60,7 @@ export function plainRequestOf(body: unknown, headers: Headers): PlainCall | Pla
   if (isCall && (headers.get("mcp-name") !== name || args !== undefined && !isObject(args))) {
     return undefined;
   }
-  if (!isObject(meta) || !(VERSION_KEY in meta && CLIENT_CAPABILITIES_META_KEY in meta)) {
+  if (!isObject(meta) || !(VERSION_KEY in meta && mcp.CLIENT_CAPABILITIES_META_KEY in meta)) {
     return undefined;
   }
   for (const key in meta) {
@@ -86,7 +78,7 @@ export function answerPlainCall(
   { info }: ServerParts,
   client: ClientSignal,
 ): Response | Promise<Response> {
-  const own = { [SERVER_INFO_META_KEY]: info };
+  const own = { [mcp.SERVER_INFO_META_KEY]: info };
   const written = (result: McpCallResult): Response => {
     // The members have the SDK's order. Spreading the result would be slower.
     if (result._meta === undefined && "content" in result) {
@@ -109,11 +101,11 @@ export function answerPlainCall(
 }
 
 function errorResponse({ server }: ToolRequest, id: PlainCall["id"], error: unknown): Response {
-  if (!(error instanceof ProtocolError)) server.log(error);
-  const { code, message, data } = error instanceof ProtocolError
+  if (!(error instanceof mcp.ProtocolError)) server.log(error);
+  const { code, message, data } = error instanceof mcp.ProtocolError
     ? error
-    : { code: ProtocolErrorCode.InternalError, message: "Internal error", data: undefined };
-  const isMissing = code === ProtocolErrorCode.MissingRequiredClientCapability;
+    : { code: mcp.ProtocolErrorCode.InternalError, message: "Internal error", data: undefined };
+  const isMissing = code === mcp.ProtocolErrorCode.MissingRequiredClientCapability;
   return json({ jsonrpc: "2.0", id, error: { code, message, data } }, isMissing ? 400 : 200);
 }
 
@@ -144,7 +136,7 @@ function listAnswerStart(list: McpToolList, { info, options }: ServerParts): str
     ...list.page(undefined),
     resultType: "complete",
     ...options.cacheHints?.["tools/list"],
-    _meta: { [SERVER_INFO_META_KEY]: info },
+    _meta: { [mcp.SERVER_INFO_META_KEY]: info },
   };
   return `{"result":${JSON.stringify(result)},"jsonrpc":"2.0","id":`;
 }

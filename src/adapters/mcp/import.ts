@@ -5,16 +5,7 @@ import type {
   StreamableHTTPClientTransportOptions,
   Tool as ListedTool,
 } from "@modelcontextprotocol/client";
-import {
-  type HeldTool,
-  type ImportOptions,
-  type ImportPins,
-  importTools,
-  type ImportToolsOptions,
-  type ImportWarning,
-  type PinnedImport,
-  type RejectedImport,
-} from "../../formats/mod.ts";
+import * as formats from "../../formats/mod.ts";
 import type { Registry } from "../../registry/mod.ts";
 import {
   callHook,
@@ -48,7 +39,9 @@ import type { SkillCatalog } from "./skills.ts";
 
 /** Options for {@linkcode importMcpServer}. */
 export interface ImportMcpServerOptions
-  extends Omit<ImportOptions, "namespace" | "execute" | "pins">, Partial<CallerConnectionOptions> {
+  extends
+    Omit<formats.ImportOptions, "namespace" | "execute" | "pins">,
+    Partial<CallerConnectionOptions> {
   /** The namespace of the tools. Names are unique within one server only. */
   readonly namespace: string;
   /** Receives the tools, and follows the server's changes. */
@@ -61,7 +54,7 @@ export interface ImportMcpServerOptions
    */
   readonly skills?: SkillCatalog;
   /** Holds back tools that have changed since they were approved: `toolPins` of `@plue/tools/pins`. */
-  readonly pins?: ImportPins | undefined;
+  readonly pins?: formats.ImportPins | undefined;
   /** The delays before a lost connection is reopened. A client as source is not reconnected. */
   readonly reconnect?: ReconnectOptions;
   /**
@@ -98,11 +91,11 @@ export interface ImportedMcpServer extends AsyncDisposable {
   /** The server's current tools, in the server's order, without the tools that are held back. */
   readonly tools: readonly Tool[];
   /** The tools that the option `pins` holds back. Empty without `pins`. */
-  readonly held: readonly HeldTool[];
+  readonly held: readonly formats.HeldTool[];
   /** Warnings about the current tools. */
-  readonly warnings: readonly ImportWarning[];
+  readonly warnings: readonly formats.ImportWarning[];
   /** Listed tools that could not be imported. */
-  readonly rejected: readonly RejectedImport[];
+  readonly rejected: readonly formats.RejectedImport[];
   /**
    * Approves tools that are held back, and stores the approval.
    *
@@ -111,7 +104,7 @@ export interface ImportedMcpServer extends AsyncDisposable {
    * @throws {TypeError} If a tool is not held back, or has changed since the entry was made.
    * @throws {Error} If the pins cannot be read or stored.
    */
-  approve(...tools: readonly (string | HeldTool)[]): Promise<void>;
+  approve(...tools: readonly (string | formats.HeldTool)[]): Promise<void>;
   /** Reads the list again. Notifications of the server do the same. */
   refresh(): Promise<void>;
   /** Removes the tools from the registry, and ends the connection and the program. */
@@ -175,13 +168,13 @@ export async function importMcpServer(
 
 class McpImport implements ImportedMcpServer {
   readonly #options: ImportMcpServerOptions;
-  readonly #importing: Omit<ImportToolsOptions, "execute">;
+  readonly #importing: Omit<formats.ImportToolsOptions, "execute">;
   readonly #transport: "http" | "stdio";
   readonly #connection: McpConnection;
   readonly #callers: CallerConnections | undefined;
   readonly #sync: RegistrySync;
   readonly #maxBytes: number;
-  #imported: PinnedImport | undefined;
+  #imported: formats.PinnedImport | undefined;
   #skills: readonly ImportedSkill[] = [];
   /** The last imported list as JSON, and the registry's revision after the import. */
   #text: string | undefined;
@@ -258,7 +251,7 @@ class McpImport implements ImportedMcpServer {
     await this.#read(client, isNotified);
   }
 
-  approve(...tools: readonly (string | HeldTool)[]): Promise<void> {
+  approve(...tools: readonly (string | formats.HeldTool)[]): Promise<void> {
     return this.#inTurn(async () => {
       const approved = await (this.#imported?.approve ?? withoutPins)(...tools);
       if (!this.#isClosed) await this.#take(approved);
@@ -347,7 +340,7 @@ class McpImport implements ImportedMcpServer {
       if (isNotified && isSame) return;
       const { pins, mayAsk = false, namespace } = this.#options;
       const { tools, pageTools } = withoutPages(list.tools);
-      const imported = importTools("mcp", { tools }, {
+      const imported = formats.importTools("mcp", { tools }, {
         ...this.#importing,
         beside: [...this.#sync.others(), ...this.#importing.beside ?? []],
         transport: this.#transport,
@@ -380,7 +373,7 @@ class McpImport implements ImportedMcpServer {
     });
   }
 
-  async #take(imported: PinnedImport): Promise<void> {
+  async #take(imported: formats.PinnedImport): Promise<void> {
     const { namespace, skills } = this.#options;
     const tools = [...imported.tools, ...imported.held.map(({ tool }) => tool)];
     this.#sync.update(tools.filter((tool) => tool.namespace !== skillNamespace(namespace)));
@@ -436,7 +429,7 @@ function withoutPages(listed: readonly ListedTool[]) {
   };
 }
 
-function rejectPageTool({ name }: ListedTool): RejectedImport {
+function rejectPageTool({ name }: ListedTool): formats.RejectedImport {
   const message = `Cannot import "${clip(name)}": only pages of MCP Apps may call it`;
   return { name, path: "", rule: "_meta/ui/visibility", message };
 }

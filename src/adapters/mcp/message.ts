@@ -4,14 +4,7 @@
  * caller's tools in the form of a revision of MCP.
  */
 
-import {
-  type ClientCapabilities,
-  isJsonContentType,
-  PROTOCOL_VERSION_META_KEY,
-  ProtocolErrorCode,
-  specTypeSchemas,
-  TRACEPARENT_META_KEY,
-} from "@modelcontextprotocol/server";
+import * as mcp from "@modelcontextprotocol/server";
 import type { ExportNames, ExportResult, McpTool } from "../../formats/mod.ts";
 import { MCP_2025_06_18, MCP_2025_11_25, MCP_2026_07_28 } from "../../formats/providers/mcp.ts";
 import { exportTools } from "../../formats/records.ts";
@@ -106,7 +99,7 @@ export const MODERN = "2026-07-28";
 export const MODERN_TARGET: typeof MCP_2026_07_28 = MCP_2026_07_28;
 
 /** The member of `_meta` that names the newest revision. */
-export const VERSION_KEY: string = PROTOCOL_VERSION_META_KEY;
+export const VERSION_KEY: string = mcp.PROTOCOL_VERSION_META_KEY;
 
 /** A message that expects a response. */
 export interface JsonRpcRequest {
@@ -120,7 +113,7 @@ export type McpEra = "modern" | "legacy";
 
 export function isJson(request: Request): boolean {
   const type = request.headers.get("content-type");
-  return type === "application/json" || isJsonContentType(type);
+  return type === "application/json" || mcp.isJsonContentType(type);
 }
 
 export function isRequest(message: unknown): message is JsonRpcRequest {
@@ -128,7 +121,7 @@ export function isRequest(message: unknown): message is JsonRpcRequest {
 }
 
 /** Returns the capabilities of a client that begins a session, in revisions before the newest. */
-export function initializedBy(message: unknown): ClientCapabilities | undefined {
+export function initializedBy(message: unknown): mcp.ClientCapabilities | undefined {
   if (methodOf(message) !== "initialize") return undefined;
   const { params } = message as { readonly params?: unknown };
   const declared = isObject(params) ? params["capabilities"] : undefined;
@@ -159,7 +152,7 @@ export function cancelledBy(message: unknown): { readonly requestId: unknown } |
 
 export function traceParentOf(body: unknown): string | null {
   const { params } = (body ?? {}) as { readonly params?: { readonly _meta?: unknown } | null };
-  const trace = isObject(params?._meta) ? params._meta[TRACEPARENT_META_KEY] : undefined;
+  const trace = isObject(params?._meta) ? params._meta[mcp.TRACEPARENT_META_KEY] : undefined;
   return typeof trace === "string" ? trace : null;
 }
 
@@ -190,9 +183,9 @@ const MAX_ID = 1_000;
 const MAX_META = 1_000;
 const MAX_WORDS = 200;
 
-const { PaginatedRequestParams: PageParams, ...PARAMS } = specTypeSchemas;
+const { PaginatedRequestParams: PageParams, ...PARAMS } = mcp.specTypeSchemas;
 
-type ParamsSchema = (typeof specTypeSchemas)[keyof typeof specTypeSchemas];
+type ParamsSchema = (typeof mcp.specTypeSchemas)[keyof typeof mcp.specTypeSchemas];
 type MethodRows = readonly (readonly [method: string, ParamsSchema, only?: McpEra])[];
 export type MethodParams = ReadonlyMap<unknown, ParamsSchema>;
 
@@ -237,7 +230,7 @@ export function boundsRefusal(body: unknown): JsonRpcRefusal | undefined {
   return {
     status: 400,
     id: idOf(body),
-    error: { code: ProtocolErrorCode.InvalidRequest, message },
+    error: { code: mcp.ProtocolErrorCode.InvalidRequest, message },
   };
 }
 
@@ -245,7 +238,7 @@ export function paramsRefusal(message: unknown, methods: MethodParams): JsonRpcR
   if (!isRequest(message)) return undefined;
   const wrong = wrongParams(message, methods);
   if (wrong === undefined) return undefined;
-  const { InvalidParams: code } = ProtocolErrorCode;
+  const { InvalidParams: code } = mcp.ProtocolErrorCode;
   const text = `Cannot answer ${message.method}: ${wrong}`;
   return { status: 200, id: idOf(message), error: { code, message: text } };
 }

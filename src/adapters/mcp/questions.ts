@@ -4,16 +4,8 @@
  * the answers. In earlier revisions, questions are requests on the stream of the call.
  */
 
-import {
-  CLIENT_CAPABILITIES_META_KEY,
-  type ClientCapabilities,
-  type InputRequest,
-  inputRequired,
-  type InputRequiredResult,
-  MissingRequiredClientCapabilityError,
-  specTypeSchemas,
-  UrlElicitationRequiredError,
-} from "@modelcontextprotocol/server";
+import * as mcp from "@modelcontextprotocol/server";
+import type { ClientCapabilities, InputRequest } from "@modelcontextprotocol/server";
 import {
   type Answer,
   type Answers,
@@ -35,13 +27,15 @@ export function requestOf(question: Question): InputRequest | TypeError {
   const message = messageOf(question);
   if (message === undefined) return cannot("the call's arguments are too long to be shown");
   if (kind === "authorization") {
-    return url === undefined ? cannot("it has no URL") : inputRequired.elicitUrl({ message, url });
+    return url === undefined
+      ? cannot("it has no URL")
+      : mcp.inputRequired.elicitUrl({ message, url });
   }
   const requestedSchema = hasOneField(question)
     ? { type: "object", properties: { [FIELD]: schema }, required: [FIELD] }
     : { ...(isObject(schema) ? schema : EMPTY_FORM) };
   const params = { message, requestedSchema };
-  const { issues: [issue] = [] } = specTypeSchemas.ElicitRequestFormParams["~standard"]
+  const { issues: [issue] = [] } = mcp.specTypeSchemas.ElicitRequestFormParams["~standard"]
     .validate(params);
   return issue === undefined ? { method: "elicitation/create", params } as InputRequest : cannot(
     "MCP supports forms of strings, numbers, booleans and choices only " +
@@ -110,7 +104,7 @@ export function canReceive(declared: ClientCapabilities, request: InputRequest):
 export function declaredBy(
   meta: { readonly [key: string]: unknown } | undefined,
 ): ClientCapabilities {
-  const declared = meta?.[CLIENT_CAPABILITIES_META_KEY];
+  const declared = meta?.[mcp.CLIENT_CAPABILITIES_META_KEY];
   return isObject(declared) ? declared : {};
 }
 
@@ -138,7 +132,6 @@ const END_OF_KEYS = "|";
 /** Marks the key of a question whose form has a single field. */
 const FIELD_MARK = "*";
 
-/** The questions of one call. */
 export class CallQuestions {
   readonly #input: ClientInput;
   /** True if the result of the call can carry questions. */
@@ -199,7 +192,7 @@ export class CallQuestions {
     return null;
   }
 
-  inputRequired({ questions, ticket }: SuspendedCall): InputRequiredResult {
+  inputRequired({ questions, ticket }: SuspendedCall): mcp.InputRequiredResult {
     const keys = questions.map((each) => hasOneField(each) ? `${each.key}${FIELD_MARK}` : each.key);
     return {
       resultType: "input_required",
@@ -219,14 +212,14 @@ export class CallQuestions {
     }
     if (this.#unasked.length === 0) return failure;
     if (this.#isModern) {
-      throw new MissingRequiredClientCapabilityError({
+      throw new mcp.MissingRequiredClientCapabilityError({
         requiredCapabilities: { elicitation: this.#missing },
       });
     }
     const visits = this.#unasked.filter(({ url }) => url !== undefined);
     const canVisit = supportsMode(this.#input.declared, "url");
     if (canVisit && visits.length === this.#unasked.length) {
-      throw new UrlElicitationRequiredError(
+      throw new mcp.UrlElicitationRequiredError(
         visits.map(({ message, url = "" }) => ({
           mode: "url",
           message,

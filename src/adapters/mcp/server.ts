@@ -3,35 +3,11 @@
  * tools, but reads the caller's toolset, so its cost does not depend on the number of tools.
  */
 
-import {
-  type Implementation,
-  type jsonSchemaValidator,
-  type ListToolsResult,
-  McpServer,
-  ProtocolError,
-  ProtocolErrorCode,
-  type ServerContext,
-  type ServerOptions,
-} from "@modelcontextprotocol/server";
+import * as mcp from "@modelcontextprotocol/server";
 import type { Toolset } from "../../select/mod.ts";
-import {
-  type Check,
-  checkFunction,
-  checkText,
-  checkWord,
-  createCheck,
-  isFunction,
-  isObject,
-  wholeFrom,
-} from "../../tool/mod.ts";
-import {
-  type Caller,
-  checkCount,
-  ClientSignal,
-  HTTP_CHECKS,
-  type HttpOptions,
-  type ToolRequest,
-} from "../http/mod.ts";
+import * as check from "../../tool/mod.ts";
+import { isFunction, isObject } from "../../tool/mod.ts";
+import * as http from "../http/mod.ts";
 import { callTool } from "./calls.ts";
 import { isRequest, type McpToolList } from "./message.ts";
 import type { ClientInput } from "./questions.ts";
@@ -42,12 +18,12 @@ import type { ReaderPace } from "./streams.ts";
 /** The request that an extension serves. */
 export interface McpExtensionContext {
   /** The caller, as `authorize` returned it. */
-  readonly caller: Caller;
+  readonly caller: http.Caller;
   readonly request: Request;
 }
 
 /** Options for {@linkcode createMcpEndpoint}. */
-export interface McpEndpointOptions extends HttpOptions {
+export interface McpEndpointOptions extends http.HttpOptions {
   /** The server's name for programs. @default {"plue"} */
   readonly name?: string;
   /** The server's version. @default {"0.0.0"} */
@@ -62,7 +38,7 @@ export interface McpEndpointOptions extends HttpOptions {
    * prompt that is not registered does not exist for this request. If the function throws or
    * rejects, the error is logged, and the response has the status 500.
    */
-  extend?(server: McpServer, context: McpExtensionContext): void | Promise<void>;
+  extend?(server: mcp.McpServer, context: McpExtensionContext): void | Promise<void>;
   /** The skills that clients see next to the tools: {@linkcode skillCatalog}. */
   readonly skills?: SkillCatalog;
   /**
@@ -88,33 +64,33 @@ export interface McpEndpointOptions extends HttpOptions {
   readonly ttlMs?: number;
 }
 
-export const MCP_CHECKS: { readonly [Option in keyof McpEndpointOptions]-?: Check } = {
-  ...HTTP_CHECKS,
-  name: checkWord,
-  version: checkWord,
-  title: checkText,
-  instructions: checkText,
-  extend: checkFunction,
-  skills: createCheck(
+export const MCP_CHECKS: { readonly [Option in keyof McpEndpointOptions]-?: check.Check } = {
+  ...http.HTTP_CHECKS,
+  name: check.checkWord,
+  version: check.checkWord,
+  title: check.checkText,
+  instructions: check.checkText,
+  extend: check.checkFunction,
+  skills: check.createCheck(
     "a catalog of skillCatalog()",
     (value): value is SkillCatalog => isFunction((value as Partial<SkillCatalog> | null)?.attach),
   ),
-  tools: createCheck(
+  tools: check.createCheck(
     '"all", "bridge" or a function',
     (value): value is NonNullable<McpEndpointOptions["tools"]> =>
       value === "all" || value === "bridge" || isFunction(value),
   ),
-  pageSize: checkCount,
-  ttlMs: wholeFrom(0),
+  pageSize: http.checkCount,
+  ttlMs: check.wholeFrom(0),
 };
 
 export interface ServerParts {
-  readonly info: Implementation;
-  readonly options: ServerOptions;
+  readonly info: mcp.Implementation;
+  readonly options: mcp.ServerOptions;
 }
 
 export interface ServerRequest {
-  readonly request: ToolRequest;
+  readonly request: http.ToolRequest;
   /** The original body of the request: the SDK's copy lacks members named `__proto__`. */
   readonly body: unknown;
   readonly session: string | undefined;
@@ -126,13 +102,13 @@ export interface ServerRequest {
 }
 
 /** Answers of users are checked by the dispatcher, not by the SDK. */
-export const NO_VALIDATOR: jsonSchemaValidator = {
+export const NO_VALIDATOR: mcp.jsonSchemaValidator = {
   getValidator() {
     throw new TypeError("Cannot validate an answer: ask with the context of a tool");
   },
 };
 
-export class ToolsetServer extends McpServer {
+export class ToolsetServer extends mcp.McpServer {
   readonly #list: () => McpToolList;
 
   constructor(
@@ -144,13 +120,13 @@ export class ToolsetServer extends McpServer {
     this.server.setRequestHandler("tools/list", ({ params }) => {
       const page = list().page(params?.cursor);
       if (page === undefined) {
-        throw new ProtocolError(
-          ProtocolErrorCode.InvalidParams,
+        throw new mcp.ProtocolError(
+          mcp.ProtocolErrorCode.InvalidParams,
           'Cannot list the tools: the cursor is invalid; send "nextCursor" of the previous page',
         );
       }
       // The pages are shared and frozen. The SDK only reads them, although its types are mutable.
-      return { ...page } as unknown as ListToolsResult;
+      return { ...page } as unknown as mcp.ListToolsResult;
     });
     this.server.setRequestHandler("tools/call", ({ params }, { mcpReq }) => {
       const sent = isRequest(body) ? body.params : undefined;
@@ -158,7 +134,7 @@ export class ToolsetServer extends McpServer {
       const { id, signal, log, notify } = mcpReq;
       return callTool(request, list(), { ...params, arguments: given }, {
         id,
-        client: new ClientSignal({ signal }),
+        client: new http.ClientSignal({ signal }),
         session,
         messages: { log, notify, pace },
         input: this.#inputOf(mcpReq, { principal: request.caller.principal, session }, answers),
@@ -167,7 +143,7 @@ export class ToolsetServer extends McpServer {
   }
 
   #inputOf(
-    { id, inputResponses: responses, requestState }: ServerContext["mcpReq"],
+    { id, inputResponses: responses, requestState }: mcp.ServerContext["mcpReq"],
     key: SessionKey,
     answers: ClientAnswers | undefined,
   ): ClientInput {

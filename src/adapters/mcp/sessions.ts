@@ -5,26 +5,10 @@
  * subscriptions for these clients, because each request may be served in another isolate.
  */
 
-import {
-  type ClientCapabilities,
-  type InputRequest,
-  type JSONRPCErrorResponse,
-  type JSONRPCMessage,
-  type JSONRPCResultResponse,
-  ProtocolError,
-  ProtocolErrorCode,
-  type Server,
-  type ServerCapabilities,
-  type ServerEvent,
-  type ServerEventBus,
-} from "@modelcontextprotocol/server";
+import * as mcp from "@modelcontextprotocol/server";
+import type { InputRequest, ServerEvent } from "@modelcontextprotocol/server";
 import { BoundedMap } from "../../tool/mod.ts";
-import {
-  eventStream,
-  type EventStreamOptions,
-  IS_WORKERS,
-  type ListingWatch,
-} from "../http/mod.ts";
+import * as http from "../http/mod.ts";
 import { supportsMode } from "./questions.ts";
 
 /** Sends notifications about prompts and resources to following clients. */
@@ -41,7 +25,7 @@ export interface McpNotify {
 export class Followers implements McpNotify {
   readonly #following = new Set<Following>();
 
-  follow(watch: ListingWatch, onError: (error: unknown) => void): Following {
+  follow(watch: http.ListingWatch, onError: (error: unknown) => void): Following {
     const following: Following = new Following(watch, (error) => {
       this.#following.delete(following);
       if (error !== undefined) onError(error);
@@ -71,14 +55,14 @@ const MAX_UNREAD = 256;
 
 /** The events of one stream. Several unread events of the same kind are merged into one. */
 export class Following {
-  readonly #watch: ListingWatch;
+  readonly #watch: http.ListingWatch;
   readonly #onEnd: (error: unknown) => void;
   readonly #unread = new Map<string, ServerEvent>();
   #isOver = false;
   #wake: (() => void) | undefined;
 
   /** @param onEnd Called once, with the error if following failed. */
-  constructor(watch: ListingWatch, onEnd: (error: unknown) => void) {
+  constructor(watch: http.ListingWatch, onEnd: (error: unknown) => void) {
     this.#watch = watch;
     this.#onEnd = onEnd;
     void this.#follow();
@@ -137,7 +121,7 @@ export function followingBus(
   begin: () => Following,
   onEnd: () => void,
   idle: () => Promise<void>,
-): ServerEventBus {
+): mcp.ServerEventBus {
   return {
     // Does nothing, because `Followers` sends the events to all streams of the endpoint.
     publish() {},
@@ -164,13 +148,13 @@ const LISTS = {
 } as const;
 
 /** Returns true if a server with these capabilities may send an event. */
-export function announces(server: ServerCapabilities, { kind }: ServerEvent): boolean {
+export function announces(server: mcp.ServerCapabilities, { kind }: ServerEvent): boolean {
   return kind === "resource_updated"
     ? server.resources?.subscribe === true
     : server[LISTS[kind]]?.listChanged === true;
 }
 
-function notificationOf(event: ServerEvent): JSONRPCMessage {
+function notificationOf(event: ServerEvent): mcp.JSONRPCMessage {
   return event.kind === "resource_updated"
     ? { jsonrpc: "2.0", method: "notifications/resources/updated", params: { uri: event.uri } }
     : { jsonrpc: "2.0", method: `notifications/${LISTS[event.kind]}/list_changed` };
@@ -184,9 +168,9 @@ function notificationOf(event: ServerEvent): JSONRPCMessage {
 export function followingStream(
   following: Following,
   wants: (event: ServerEvent) => boolean,
-  options: EventStreamOptions,
+  options: http.EventStreamOptions,
 ): Response {
-  return eventStream({
+  return http.eventStream({
     async next() {
       for (;;) {
         const event = await following.next();
@@ -212,7 +196,7 @@ const LETTERS = [["f", "form"], ["u", "url"]] as const;
 const NAME = /^[0-9a-f-]{36}(?:\.([fu]{1,2}))?$/;
 
 /** Makes the name of a session, which contains the capabilities of its client. */
-export function nameSession(client: ClientCapabilities): string {
+export function nameSession(client: mcp.ClientCapabilities): string {
   const letters = LETTERS.flatMap(([letter, mode]) => supportsMode(client, mode) ? [letter] : [])
     .join("");
   return `${crypto.randomUUID()}${letters === "" ? "" : `.${letters}`}`;
@@ -224,15 +208,15 @@ export function sessionOf(headers: Headers): string | undefined {
 }
 
 /** Returns the capabilities in a session's name. A client that changes the name only harms itself. */
-export function declaredIn(session: string | undefined): ClientCapabilities {
+export function declaredIn(session: string | undefined): mcp.ClientCapabilities {
   const letters = session === undefined ? "" : NAME.exec(session)?.[1] ?? "";
   const modes = LETTERS.flatMap(([letter, mode]) => letters.includes(letter) ? [[mode, {}]] : []);
   return modes.length === 0 ? {} : { elicitation: Object.fromEntries(modes) };
 }
 
-export type ClientResponse = JSONRPCResultResponse | JSONRPCErrorResponse;
+export type ClientResponse = mcp.JSONRPCResultResponse | mcp.JSONRPCErrorResponse;
 
-export type SendOnStream = (message: JSONRPCMessage) => Promise<void>;
+export type SendOnStream = (message: mcp.JSONRPCMessage) => Promise<void>;
 
 /** JSON-RPC's code for a request that the client's user has rejected. */
 const REJECTED_BY_USER = -1;
@@ -316,9 +300,9 @@ export class ResourceSubscriptions {
     this.#maxPrincipal = hasPrincipals ? MAX_PRINCIPAL : MAX_ALL;
   }
 
-  serve(server: Server, key: SessionKey): void {
+  serve(server: mcp.Server, key: SessionKey): void {
     if (server.getCapabilities().resources?.subscribe !== true) return;
-    if (IS_WORKERS) return server.registerCapabilities({ resources: { subscribe: false } });
+    if (http.IS_WORKERS) return server.registerCapabilities({ resources: { subscribe: false } });
     server.setRequestHandler("resources/subscribe", ({ params: { uri } }) => {
       this.#set(key, new Set(this.#of(key)).add(uri));
       return {};
@@ -339,14 +323,14 @@ export class ResourceSubscriptions {
 
   #set({ principal, session }: SessionKey, uris: ReadonlySet<string>): void {
     if (session === undefined) {
-      throw new ProtocolError(
-        ProtocolErrorCode.InvalidRequest,
+      throw new mcp.ProtocolError(
+        mcp.ProtocolErrorCode.InvalidRequest,
         'Cannot subscribe: send the header "mcp-session-id" of the response to initialize',
       );
     }
     if (weightOf(uris) > MAX_SESSION) {
-      throw new ProtocolError(
-        ProtocolErrorCode.InvalidParams,
+      throw new mcp.ProtocolError(
+        mcp.ProtocolErrorCode.InvalidParams,
         `Cannot subscribe: the URIs of a session have more than ${MAX_SESSION} characters; ` +
           "unsubscribe from others first",
       );

@@ -14,14 +14,11 @@ import type { BridgeSkills } from "../../finding/mod.ts";
 import { CallContext } from "../../execute/mod.ts";
 import { searchToolset } from "../../registry/mod.ts";
 import { buildToolset, type Toolset } from "../../select/mod.ts";
+import * as check from "../../tool/mod.ts";
 import {
   attemptOr,
   BoundedMap,
   callHook,
-  type Check,
-  checkFunction,
-  checkTexts,
-  checkWord,
   cleanText,
   fail,
   isFunction,
@@ -29,7 +26,6 @@ import {
   makeTool,
   noop,
   once,
-  readFields,
   type Tool,
   type ToolContext,
   type ToolDefinition,
@@ -48,10 +44,10 @@ export interface SkillCatalogOptions {
 const ACTION = "make a catalog of skills";
 
 const CHECKS = {
-  prefix: checkWord,
-  hostTools: checkTexts,
-  onWarning: checkFunction as Check<(warning: SkillWarning) => void>,
-} satisfies { readonly [Name in keyof SkillCatalogOptions]-?: Check };
+  prefix: check.checkWord,
+  hostTools: check.checkTexts,
+  onWarning: check.checkFunction as check.Check<(warning: SkillWarning) => void>,
+} satisfies { readonly [Name in keyof SkillCatalogOptions]-?: check.Check };
 
 /**
  * Reads skills: folders that contain a `SKILL.md`. Pass the catalog to `createMcpEndpoint` as
@@ -86,7 +82,7 @@ export async function skillCatalog(
   files: SkillFiles | Record<string, string | Uint8Array>,
   options: SkillCatalogOptions = {},
 ): Promise<SkillCatalog> {
-  const checked = readFields(ACTION, options, CHECKS);
+  const checked = check.readFields(ACTION, options, CHECKS);
   if (!isObject(files)) fail(ACTION, "the files must be an object of paths, or have list and read");
   const { memorySkillFiles } = await import("@modelcontextprotocol/server/ext/skills");
   const own = isAdapter(files) ? files : memorySkillFiles(files);

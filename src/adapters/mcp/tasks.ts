@@ -3,16 +3,8 @@
  * which the client polls and cancels, and whose questions the client answers.
  */
 
-import {
-  type CallToolResult,
-  type ClientCapabilities,
-  type InputRequest,
-  MissingRequiredClientCapabilityError,
-  ProtocolError,
-  ProtocolErrorCode,
-  type Server,
-  type StandardSchemaV1,
-} from "@modelcontextprotocol/server";
+import * as mcp from "@modelcontextprotocol/server";
+import type { ClientCapabilities } from "@modelcontextprotocol/server";
 import type { CallTasks, TaskState } from "../../execute/durable/mod.ts";
 import { type Answer, isObject, type Question, type ToolResult } from "../../tool/mod.ts";
 import { outlastTask, type ToolRequest, withAllLayers } from "../http/mod.ts";
@@ -39,8 +31,8 @@ export function requireTasks(declared: ClientCapabilities): void {
   if (!supportsTasks(declared)) throw missingTasks();
 }
 
-function missingTasks(): MissingRequiredClientCapabilityError {
-  return new MissingRequiredClientCapabilityError({ requiredCapabilities: TASKS_CAPABILITY });
+function missingTasks(): mcp.MissingRequiredClientCapabilityError {
+  return new mcp.MissingRequiredClientCapabilityError({ requiredCapabilities: TASKS_CAPABILITY });
 }
 
 /** The protocol's code for a header that differs from the body. */
@@ -62,8 +54,8 @@ export function taskRefusal(message: unknown, headers: Headers): JsonRpcRefusal 
 }
 
 /** The result of a call that becomes a task. The SDK adds an empty `content`. */
-export function createdTask(task: TaskState): CallToolResult {
-  return { ...wireTask(task), resultType: "task" } as unknown as CallToolResult;
+export function createdTask(task: TaskState): mcp.CallToolResult {
+  return { ...wireTask(task), resultType: "task" } as unknown as mcp.CallToolResult;
 }
 
 function wireTask(
@@ -85,11 +77,11 @@ function wireTask(
 export interface TaskRequest {
   readonly request: ToolRequest;
   readonly tasks: CallTasks;
-  write(toolId: string, result: ToolResult): CallToolResult;
+  write(toolId: string, result: ToolResult): mcp.CallToolResult;
 }
 
 /** Serves the methods of tasks. Tasks of other callers are not found. */
-export function serveTasks(server: Server, { request, tasks, write }: TaskRequest): void {
+export function serveTasks(server: mcp.Server, { request, tasks, write }: TaskRequest): void {
   const { dispatcher, caller: { principal }, toolset } = request;
   server.registerCapabilities(TASKS_CAPABILITY);
 
@@ -100,8 +92,8 @@ export function serveTasks(server: Server, { request, tasks, write }: TaskReques
     // A task of a hidden tool is not found.
     const task = await tasks.get(taskId, { principal, toolset });
     if (task !== undefined) return task;
-    throw new ProtocolError(
-      ProtocolErrorCode.InvalidParams,
+    throw new mcp.ProtocolError(
+      mcp.ProtocolErrorCode.InvalidParams,
       "Cannot find the task: this caller has no task with that id, or it has expired",
     );
   }
@@ -116,8 +108,8 @@ export function serveTasks(server: Server, { request, tasks, write }: TaskReques
     async ({ taskId }, { mcpReq: { inputResponses } }) => {
       const task = await find(taskId);
       if (inputResponses === undefined) {
-        throw new ProtocolError(
-          ProtocolErrorCode.InvalidParams,
+        throw new mcp.ProtocolError(
+          mcp.ProtocolErrorCode.InvalidParams,
           "Invalid params for tasks/update: /inputResponses must be an object",
         );
       }
@@ -161,7 +153,7 @@ function detailsOf(
     // A failure of the tool is a result, which the model reads.
     return { status: "completed", result: write(tool, result) };
   } catch (error) {
-    if (!(error instanceof ProtocolError)) throw error;
+    if (!(error instanceof mcp.ProtocolError)) throw error;
     const { code, message } = error;
     return { status: "failed", statusMessage: message, error: { code, message } };
   }
@@ -170,7 +162,7 @@ function detailsOf(
 const UNANSWERABLE = "The task waits for an answer that this client cannot give";
 
 /** Returns the request for a question; `undefined` if the client cannot receive it. */
-function askable(question: Question, declared: ClientCapabilities): InputRequest | undefined {
+function askable(question: Question, declared: ClientCapabilities): mcp.InputRequest | undefined {
   const request = requestOf(question);
   return request instanceof TypeError || !canReceive(declared, request) ? undefined : request;
 }
@@ -197,7 +189,7 @@ function keyOf({ updatedAt }: TaskState, { key, issues }: Question): string {
 }
 
 /** The schema of the params. The SDK has no schemas for this extension. */
-const TASK_PARAMS: StandardSchemaV1<unknown, { readonly taskId: string }> = {
+const TASK_PARAMS: mcp.StandardSchemaV1<unknown, { readonly taskId: string }> = {
   "~standard": {
     version: 1,
     vendor: "plue",

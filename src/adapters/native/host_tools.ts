@@ -7,12 +7,8 @@ import type { CallTasks, TaskState } from "../../execute/durable/mod.ts";
 import type { DispatchContext, ToolDispatcher } from "../../execute/mod.ts";
 import { createToolBridge, type ToolBridgeOptions } from "../../finding/mod.ts";
 import type { Registry } from "../../registry/mod.ts";
-import {
-  type Selection,
-  selectionDataFields,
-  selectionHint,
-  type Toolset,
-} from "../../select/mod.ts";
+import * as select from "../../select/mod.ts";
+import type { Toolset } from "../../select/mod.ts";
 import {
   type Answers,
   assertSync,
@@ -31,7 +27,7 @@ import type { BridgeFailureCode } from "./replies.ts";
 /* ---- config_json ---- */
 
 interface NativeConfig {
-  readonly selection: Selection;
+  readonly selection: select.Selection;
   /** The options of the bridge to the tools; absent if the host uses the tools directly. */
   readonly bridge?: ToolBridgeOptions;
   /** The tools' configurations, by id. */
@@ -44,13 +40,13 @@ export class NativeConfigError extends TypeError {
 }
 
 const ACTION = "read config_json";
-const FIELDS: readonly string[] = [...selectionDataFields(), "bridge", "config"];
+const FIELDS: readonly string[] = [...select.selectionDataFields(), "bridge", "config"];
 
 /** Reads `config_json`. The values of selection and bridge are checked when they are used. */
 export function readNativeConfig(text: string | undefined): NativeConfig {
   const value = parse(text === undefined || text.trim() === "" ? "{}" : text);
   try {
-    rejectUnknownFields(ACTION, value, FIELDS, selectionHint);
+    rejectUnknownFields(ACTION, value, FIELDS, select.selectionHint);
   } catch (cause) {
     throw new NativeConfigError((cause as TypeError).message, { cause });
   }
@@ -90,7 +86,7 @@ export interface NativeTools {
   /** Runs the calls, restricted to the host's toolset. */
   readonly dispatcher: ToolDispatcher;
   /** The selection of tools that hosts may use, independent of their configuration. */
-  readonly selection?: Selection | undefined;
+  readonly selection?: select.Selection | undefined;
   readonly tasks?: CallTasks | undefined;
   /** Makes the bridge for `"bridge": true` in a configuration. By default, `createToolBridge`. */
   readonly bridge?: ((toolset: Toolset) => Toolset) | undefined;

@@ -5,11 +5,7 @@ import { resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { stripVTControlCharacters } from "node:util";
 import type { CallTasks } from "../../execute/durable/mod.ts";
-import {
-  ToolDispatcher,
-  type ToolDispatcherOptions,
-  type TransactionManager,
-} from "../../execute/mod.ts";
+import * as calls from "../../execute/mod.ts";
 import type { Registry } from "../../registry/mod.ts";
 import type { Selection, Toolset } from "../../select/mod.ts";
 import type { NativeTools } from "./host_tools.ts";
@@ -19,9 +15,9 @@ export interface ToolsModule {
   /** The tools. The module may also export the registry by default. */
   readonly registry: Registry;
   /** Begins the transactions of tools that require one. */
-  readonly transactions?: TransactionManager | undefined;
+  readonly transactions?: calls.TransactionManager | undefined;
   /** Options for the dispatcher that runs the calls. */
-  readonly dispatch?: ToolDispatcherOptions | undefined;
+  readonly dispatch?: calls.ToolDispatcherOptions | undefined;
   /** The tools that any host may have; its configuration can only narrow them. */
   readonly selection?: Selection | undefined;
   /** Stores tasks: `callTasks` of `@plue/tools/calls`. */
@@ -54,7 +50,7 @@ export async function loadTools(
 
 function toolsOf(module: ToolsModule): NativeTools {
   const { registry, transactions, dispatch, selection, tasks, bridge } = module;
-  const dispatcher = new ToolDispatcher(registry, {
+  const dispatcher = new calls.ToolDispatcher(registry, {
     ...(transactions === undefined ? {} : { transactions }),
     ...dispatch,
   });

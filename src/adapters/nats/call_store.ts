@@ -2,42 +2,13 @@
 
 import { JsHeaders, type StoredMsg } from "@nats-io/jetstream";
 import { headers, type NatsConnection } from "@nats-io/nats-core";
-import {
-  type CallStore,
-  compareDue,
-  createCallStore,
-  type DueEntry,
-  dueEntryOf,
-  type DuePlace,
-  type DueQuery,
-  entryWeight,
-  MAX_STORED_BYTES,
-  MeasuredQuotas,
-  ownerOf,
-  quotaExhausted,
-  STORE_LIMITS,
-  type StoreDriver,
-  type StoreLimits,
-  type StoreRow,
-  type StoreWrite,
-} from "../../execute/durable/mod.ts";
+import * as durable from "../../execute/durable/mod.ts";
+import type { StoreWrite } from "../../execute/durable/mod.ts";
 import { matching, noop, readFields, type RegistryClock, systemClock } from "../../tool/mod.ts";
-import { checkServer, followStatus } from "./link.ts";
-import { NATS_OPTIONS, type NatsOptions } from "./options.ts";
+import { checkServer, followStatus, NATS_OPTIONS, type NatsOptions } from "./link.ts";
 import { CALLS_BUCKET } from "./protocol.ts";
 import { roleOf, Seal } from "./seal.ts";
-import {
-  Bucket,
-  DUE,
-  EXPIRY,
-  expiryOf,
-  isFull,
-  isMissing,
-  problemOf,
-  STORAGE,
-  STORAGE_OPTIONS,
-  storageProblemOf,
-} from "./streams.ts";
+import * as streams from "./streams.ts";
 
 /**
  * Options for {@linkcode natsCallStore}. `maxBytes` is the size of a new bucket, by default 1 GiB.
@@ -46,7 +17,7 @@ import {
  * `keys` too, a process accepts only values of its own role: a worker cannot forge a caller's tasks.
  */
 export interface NatsCallStoreOptions
-  extends StoreLimits, Partial<Pick<NatsOptions, "secret" | "keys">> {
+  extends durable.StoreLimits, Partial<Pick<NatsOptions, "secret" | "keys">> {
   /** The name of the bucket, which is created if it is missing. @default {"plue_calls"} */
   readonly bucket?: string;
 }
@@ -71,8 +42,8 @@ const SHORT_BYTES = 1_024;
 const MAX_TRIES = 8;
 
 const OPTIONS = {
-  ...STORE_LIMITS,
-  maxBytes: STORAGE_OPTIONS.maxBytes,
+  ...durable.STORE_LIMITS,
+  maxBytes: streams.STORAGE_OPTIONS.maxBytes,
   bucket: matching('letters, digits, "_" and "-"', /^[\w-]{1,64}$/),
   secret: NATS_OPTIONS.secret,
   keys: NATS_OPTIONS.keys,
@@ -98,7 +69,7 @@ const OPTIONS = {
 export async function natsCallStore(
   connection: NatsConnection,
   options: NatsCallStoreOptions = {},
-): Promise<CallStore> {
+): Promise<durable.CallStore> {
   return await openCallStore(connection, options, false);
 }
 
@@ -107,23 +78,23 @@ export async function openCallStore(
   connection: NatsConnection,
   options: NatsCallStoreOptions,
   countsKeys: boolean,
-): Promise<CallStore> {
+): Promise<durable.CallStore> {
   const read = readFields(ACTION, { ...options }, OPTIONS);
   const { bucket: name = CALLS_BUCKET, secret, keys, clock = systemClock } = read;
-  const { maxBytes = STORAGE.maxBytes } = read;
+  const { maxBytes = streams.STORAGE.maxBytes } = read;
   const role = roleOf(ACTION, keys);
   const seal = secret === undefined ? undefined : new Seal(ACTION, secret, role, keys);
   await checkServer(ACTION, connection);
-  const storage = { ...STORAGE, maxBytes };
+  const storage = { ...streams.STORAGE, maxBytes };
   try {
-    const bucket = await Bucket.open({ connection, name, storage });
+    const bucket = await streams.Bucket.open({ connection, name, storage });
     await bucket.checkClock();
     const { config: { max_bytes: most } } = await bucket.info();
     const { maxOwnerBytes = (most > 0 ? most : maxBytes) / 8 } = read;
     const settings = { seal, maxOwnerBytes, clock, countsKeys };
-    return createCallStore(new NatsDriver(connection, bucket, settings));
+    return durable.createCallStore(new NatsDriver(connection, bucket, settings));
   } catch (cause) {
-    const problem = storageProblemOf(cause, connection, name, storage);
+    const problem = streams.storageProblemOf(cause, connection, name, storage);
     throw new Error(`Cannot ${ACTION} "${name}": ${problem}`, { cause });
   }
 }
@@ -139,11 +110,11 @@ interface Settings {
   readonly clock: Pick<RegistryClock, "timestamp">;
 }
 
-class NatsDriver implements StoreDriver {
+class NatsDriver implements durable.StoreDriver {
   readonly #connection: NatsConnection;
-  readonly #bucket: Bucket;
+  readonly #bucket: streams.Bucket;
   readonly #settings: Settings;
-  readonly #quotas: MeasuredQuotas;
+  readonly #quotas: durable.MeasuredQuotas;
   /** The reason why the store cannot be used; `undefined` while the connection is up. */
   #down: string | undefined;
   #writes = 0;
@@ -152,7 +123,7 @@ class NatsDriver implements StoreDriver {
   /** The offset of this clock when it was last compared with the server's clock. */
   #clockOffset = clockOffset();
 
-  constructor(connection: NatsConnection, bucket: Bucket, settings: Settings) {
+  constructor(connection: NatsConnection, bucket: streams.Bucket, settings: Settings) {
     this.#connection = connection;
     this.#bucket = bucket;
     this.#settings = settings;
@@ -162,20 +133,20 @@ class NatsDriver implements StoreDriver {
     });
     const { maxOwnerBytes: maxBytes, clock } = settings;
     const measure = (owner: string, bytes: number) => this.#weightOf(owner, bytes);
-    this.#quotas = new MeasuredQuotas({ maxBytes, clock, measure });
+    this.#quotas = new durable.MeasuredQuotas({ maxBytes, clock, measure });
   }
 
-  async get(key: string): Promise<StoreRow | undefined> {
+  async get(key: string): Promise<durable.StoreRow | undefined> {
     return await this.#attempt(() => this.#read(key, true));
   }
 
   /** @param isStrict False to skip a value with another signature instead of throwing. */
-  async #read(key: string, isStrict: boolean): Promise<StoreRow | undefined> {
+  async #read(key: string, isStrict: boolean): Promise<durable.StoreRow | undefined> {
     const message = await this.#find(key);
     if (message === undefined) return undefined;
     const value = this.#valueOf(key, message);
     if (value !== undefined) {
-      const expires = expiryOf(message.header);
+      const expires = streams.expiryOf(message.header);
       return { key, revision: message.seq, value, expires: expires < Infinity ? expires : null };
     }
     if (isStrict) throw new Error("a value is damaged, or has a wrong signature");
@@ -189,7 +160,7 @@ class NatsDriver implements StoreDriver {
   }
 
   #isThere({ header }: StoredMsg): boolean {
-    return expiryOf(header) > this.#settings.clock.timestamp();
+    return streams.expiryOf(header) > this.#settings.clock.timestamp();
   }
 
   async put(write: StoreWrite): Promise<number | undefined> {
@@ -202,14 +173,14 @@ class NatsDriver implements StoreDriver {
   async #create(write: StoreWrite): Promise<number | undefined> {
     const { key, value } = write;
     await this.#checkClock();
-    const weight = entryWeight(key, value.byteLength);
+    const weight = durable.entryWeight(key, value.byteLength);
     return await this.#quotas.write(
-      ownerOf(key),
+      durable.ownerOf(key),
       weight,
       () => this.#createNow(write),
       async () => {
         if (await this.#find(key) !== undefined) return undefined;
-        throw quotaExhausted();
+        throw durable.quotaExhausted();
       },
     );
   }
@@ -245,8 +216,8 @@ class NatsDriver implements StoreDriver {
       ? 0
       : value.byteLength - this.#lengthOf(message.data.byteLength);
     const send = () => this.#send(write, revision);
-    const full = () => Promise.reject(quotaExhausted());
-    return await this.#quotas.write(ownerOf(key), more, send, full);
+    const full = () => Promise.reject(durable.quotaExhausted());
+    return await this.#quotas.write(durable.ownerOf(key), more, send, full);
   }
 
   async remove(key: string, revision: number): Promise<boolean> {
@@ -255,12 +226,12 @@ class NatsDriver implements StoreDriver {
       if (message?.seq !== revision) return false;
       if (!await this.#inRoom(() => this.#bucket.remove(key, revision))) return false;
       const bytes = this.#lengthOf(message.data.byteLength);
-      this.#quotas.give(ownerOf(key), entryWeight(key, bytes));
+      this.#quotas.give(durable.ownerOf(key), durable.entryWeight(key, bytes));
       return true;
     });
   }
 
-  async *list(prefix: string, after: string): AsyncGenerator<StoreRow, void> {
+  async *list(prefix: string, after: string): AsyncGenerator<durable.StoreRow, void> {
     const { state } = await this.#attempt(() => this.#bucket.info(`${prefix}.>`));
     const { length } = this.#bucket.subject("");
     const found = Object.keys(state.subjects ?? {}).map((subject) => subject.slice(length));
@@ -272,19 +243,21 @@ class NatsDriver implements StoreDriver {
   }
 
   /** Reads the headers of all entries of the kind, and then the values of those that are due. */
-  async due({ kind, before, limit, after }: DueQuery): Promise<readonly DueEntry[]> {
+  async due(
+    { kind, before, limit, after }: durable.DueQuery,
+  ): Promise<readonly durable.DueEntry[]> {
     return await this.#attempt(async () => {
-      const due: DuePlace[] = [];
+      const due: durable.DuePlace[] = [];
       const { length } = this.#bucket.subject("");
       for await (const { subject, headers } of this.#bucket.heads(`${kind}.>`)) {
-        const dueAt = Number(headers?.get(DUE) || Infinity);
+        const dueAt = Number(headers?.get(streams.DUE) || Infinity);
         const place = { key: subject.slice(length), dueAt };
-        if (dueAt <= before && compareDue(place, after) > 0) due.push(place);
+        if (dueAt <= before && durable.compareDue(place, after) > 0) due.push(place);
       }
-      const first = due.sort(compareDue).slice(0, limit);
+      const first = due.sort(durable.compareDue).slice(0, limit);
       const rows = await Promise.all(first.map(async ({ key, dueAt }) => {
         const row = await this.#read(key, false);
-        return row && dueEntryOf({ ...row, due: dueAt });
+        return row && durable.dueEntryOf({ ...row, due: dueAt });
       }));
       return rows.filter((row) => row !== undefined);
     });
@@ -292,7 +265,8 @@ class NatsDriver implements StoreDriver {
 
   /** Rejects a value that does not fit into one message of the server. */
   #checkSize(value: Uint8Array): void {
-    const { max_payload: limit = MAX_STORED_BYTES + OVERHEAD_BYTES } = this.#connection.info ?? {};
+    const { max_payload: limit = durable.MAX_STORED_BYTES + OVERHEAD_BYTES } =
+      this.#connection.info ?? {};
     if (value.byteLength <= limit - OVERHEAD_BYTES) return;
     throw new RangeError(
       `Cannot store a value: it has ${value.byteLength} bytes, but max_payload of the server allows ` +
@@ -308,8 +282,8 @@ class NatsDriver implements StoreDriver {
     const { seal } = this.#settings;
     const about = headers();
     const ends = `${expires ?? Infinity}`;
-    about.set(EXPIRY, ends);
-    if (due !== null) about.set(DUE, `${due}`);
+    about.set(streams.EXPIRY, ends);
+    if (due !== null) about.set(streams.DUE, `${due}`);
     let message = value;
     if (seal !== undefined) {
       about.set(SIGNED, "1");
@@ -329,7 +303,11 @@ class NatsDriver implements StoreDriver {
       if (header?.has(SIGNED)) throw new Error("a value is signed; set the option secret");
       return data.slice();
     }
-    const place = [this.#bucket.subject(key), header?.get(EXPIRY) ?? "", seal.role] as const;
+    const place = [
+      this.#bucket.subject(key),
+      header?.get(streams.EXPIRY) ?? "",
+      seal.role,
+    ] as const;
     return seal.accepts(data, ...place) ? data.slice(seal.bytes) : undefined;
   }
 
@@ -350,10 +328,10 @@ class NatsDriver implements StoreDriver {
     let sum = 0;
     for (const keys of owner === "" ? ["*"] : [`*.${owner}`, `*.${owner}.>`]) {
       for await (const { subject, headers } of this.#bucket.heads(keys)) {
-        if (expiryOf(headers) <= now) continue;
+        if (streams.expiryOf(headers) <= now) continue;
         // The last header with this name is the server's: the server adds it after the sender's.
         const size = this.#lengthOf(Number(headers?.last(JsHeaders.MessageSizeHdr)));
-        sum += entryWeight(subject.slice(prefix), size);
+        sum += durable.entryWeight(subject.slice(prefix), size);
       }
     }
     return sum;
@@ -364,7 +342,7 @@ class NatsDriver implements StoreDriver {
     try {
       return await write();
     } catch (error) {
-      if (!isFull(error)) throw error;
+      if (!streams.isFull(error)) throw error;
       const now = this.#settings.clock.timestamp();
       if (this.#sweeping === undefined) {
         if (now - this.#sweptFullAt < SWEEP_FULL_EVERY_MS) throw error;
@@ -401,13 +379,13 @@ class NatsDriver implements StoreDriver {
     try {
       return await work();
     } catch (error) {
-      if (!isMissing(error)) throw error;
+      if (!streams.isMissing(error)) throw error;
       await this.#bucket.reopen();
       return await work();
     }
   }
 
   explain(error: unknown): string {
-    return problemOf(error, this.#connection);
+    return streams.problemOf(error, this.#connection);
   }
 }

@@ -6,7 +6,7 @@
 
 export { natsCallStore, type NatsCallStoreOptions } from "./call_store.ts";
 export { attemptOf } from "./durable_worker.ts";
-export type { NatsOptions } from "./options.ts";
+export type { NatsOptions } from "./link.ts";
 export {
   type PerCallTools,
   type PerCallToolsOptions,

@@ -18,13 +18,7 @@ import {
   type Tool,
   type ToolResult,
 } from "../../tool/mod.ts";
-import {
-  type DispatchContext,
-  type ResumedCall,
-  TICKET_RUN,
-  type ToolCall,
-  type ToolProgress,
-} from "../../execute/mod.ts";
+import * as calls from "../../execute/mod.ts";
 import type { Msg, NatsConnection } from "@nats-io/nats-core";
 import { encodeJson, parseJson } from "../../execute/durable/mod.ts";
 import type { Seal } from "./seal.ts";
@@ -154,7 +148,7 @@ export interface CallMessage {
 export function requestOf(
   { callId, arguments: args, ticket, answers = {} }: CallMessage,
   { id: name }: Tool,
-): ToolCall | ResumedCall & Pick<ToolCall, "name"> {
+): calls.ToolCall | calls.ResumedCall & Pick<calls.ToolCall, "name"> {
   return ticket === undefined ? { name, arguments: args, callId } : { name, ticket, answers };
 }
 
@@ -163,11 +157,11 @@ export function contextOf(
   call: CallMessage,
   { idempotent }: Tool,
   run: string | undefined = call.run,
-): DispatchContext {
+): calls.DispatchContext {
   const { sessionId, messageId, principal, context, timeoutMs, trace, mute } = call;
   return {
     ...{ sessionId, messageId, principal, context, timeoutMs },
-    services: idempotent && run !== undefined ? { [TICKET_RUN]: run } : {},
+    services: idempotent && run !== undefined ? { [calls.TICKET_RUN]: run } : {},
     ...(trace !== undefined && { trace: { headers: new Map([["traceparent", trace]]) } }),
     ...(mute === true && { onQuestion: () => null }),
   };
@@ -181,7 +175,7 @@ export type Frame =
   /** The worker has rejected the call, and has not started it. Another worker may run it. */
   | { readonly type: "refused"; readonly why: string; readonly result?: ToolResult }
   | { readonly type: "metadata" | "output"; readonly value: unknown }
-  | { readonly type: "progress"; readonly progress: ToolProgress }
+  | { readonly type: "progress"; readonly progress: calls.ToolProgress }
   | { readonly type: "result"; readonly result: ToolResult };
 
 export type Control =

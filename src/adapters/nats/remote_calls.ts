@@ -14,26 +14,11 @@ import {
 } from "../../tool/mod.ts";
 import { failure } from "../../execute/mod.ts";
 import type { Fleet } from "./fleet.ts";
-import {
-  type CallMessage,
-  callSubject,
-  type Control,
-  controlSubject,
-  CREDIT_STEP,
-  creditOf,
-  type Frame,
-  GAP,
-  openPart,
-  Receiver,
-  SEEN,
-  Sender,
-  TICK_MS,
-  TICKS_TO_ACCEPT,
-  TICKS_TO_LOSE,
-} from "./protocol.ts";
+import * as protocol from "./protocol.ts";
+import { Sender } from "./protocol.ts";
 import type { Link } from "./link.ts";
 
-export type CallRequest = Omit<CallMessage, "id" | "time">;
+export type CallRequest = Omit<protocol.CallMessage, "id" | "time">;
 
 /** A call of a tool, for any worker that serves its definition. */
 export interface RemoteCall {
@@ -61,7 +46,7 @@ interface Miss {
 interface RunningCall extends RemoteCall {
   readonly worker: string;
   readonly subject: string;
-  readonly receiver: Receiver;
+  readonly receiver: protocol.Receiver;
   readonly control: Sender;
   silence: number;
   isAccepted: boolean;
@@ -72,7 +57,7 @@ interface RunningCall extends RemoteCall {
 }
 
 const MAX_REASON = 500;
-const GIVEN_UP: Control = { abort: "the caller has given up" };
+const GIVEN_UP: protocol.Control = { abort: "the caller has given up" };
 const MAX_CALLS = 65_536;
 
 export class RemoteCalls {
@@ -166,15 +151,15 @@ export class RemoteCalls {
     const id = crypto.randomUUID();
     const { connection, seal, log } = this.#link;
     const { request, context: { signal } } = remote;
-    const subject = callSubject(worker, remote.path);
+    const subject = protocol.callSubject(worker, remote.path);
     return new Promise((resolve) => {
       const abort = (): void => this.#say(call, { abort: reasonOf(signal) });
       const call: RunningCall = {
         ...remote,
         worker,
         subject,
-        receiver: new Receiver(),
-        control: new Sender(connection, seal, controlSubject(worker, id)),
+        receiver: new protocol.Receiver(),
+        control: new Sender(connection, seal, protocol.controlSubject(worker, id)),
         ...{ silence: 0, isAccepted: false, hasYielded: false, taken: 0, granted: 0 },
         end: (end) => {
           if (!this.#running.delete(id)) return;
@@ -192,7 +177,7 @@ export class RemoteCalls {
       this.#fleet.count(worker, 1);
       this.#tick();
       try {
-        const message: CallMessage = { id, time: systemClock.timestamp(), ...request };
+        const message: protocol.CallMessage = { id, time: systemClock.timestamp(), ...request };
         new Sender(connection, seal, subject, this.#inbox + id).send(message);
       } catch (error) {
         log(error);
@@ -214,26 +199,26 @@ export class RemoteCalls {
     }
     if (call === undefined) return this.#decline(id, message);
     // Ignores other workers: another caller may have given them this reply subject.
-    if (message.reply !== controlSubject(call.worker, id)) return;
-    const part = openPart(this.#link.seal, message);
+    if (message.reply !== protocol.controlSubject(call.worker, id)) return;
+    const part = protocol.openPart(this.#link.seal, message);
     if (part === undefined) {
       return this.#link.logForged("An answer of a worker has a wrong signature");
     }
     const frame = call.receiver.take(part);
     // A replayed message, which anyone who may publish to inboxes can send, is not a heartbeat.
-    if (frame === SEEN) return;
+    if (frame === protocol.SEEN) return;
     call.silence = 0;
-    if (frame === GAP) return this.#miss(call);
+    if (frame === protocol.GAP) return this.#miss(call);
     call.isAccepted = true;
-    if (frame !== undefined) this.#take(call, frame as Frame);
+    if (frame !== undefined) this.#take(call, frame as protocol.Frame);
   }
 
   /** Aborts a call that a worker has accepted too late. */
   #decline(id: string, message: Msg): void {
     const { reply = "" } = message;
     const [, , , worker = ""] = reply.split(".");
-    if (reply !== controlSubject(worker, id) || this.#link.down !== undefined) return;
-    if (openPart(this.#link.seal, message)?.sequence !== 0) return;
+    if (reply !== protocol.controlSubject(worker, id) || this.#link.down !== undefined) return;
+    if (protocol.openPart(this.#link.seal, message)?.sequence !== 0) return;
     const { connection, seal, log } = this.#link;
     callHook(() => new Sender(connection, seal, reply).send(GIVEN_UP), log);
   }
@@ -244,9 +229,9 @@ export class RemoteCalls {
     call.end({ mayHaveRun: isAccepted || isRepeatable, hasYielded });
   }
 
-  #take(call: RunningCall, frame: Frame): void {
+  #take(call: RunningCall, frame: protocol.Frame): void {
     const { context } = call;
-    const credit = creditOf(call.receiver.bytes);
+    const credit = protocol.creditOf(call.receiver.bytes);
     switch (frame.type) {
       case "accepted":
         return this.#say(call, { go: true });
@@ -280,13 +265,13 @@ export class RemoteCalls {
 
   #taken(call: RunningCall, credit: number): void {
     call.taken += credit;
-    if (call.taken < CREDIT_STEP) return;
+    if (call.taken < protocol.CREDIT_STEP) return;
     call.granted += call.taken;
     this.#say(call, { credit: call.taken, granted: call.granted });
     call.taken = 0;
   }
 
-  #say(call: RunningCall, control: Control): void {
+  #say(call: RunningCall, control: protocol.Control): void {
     // Without a connection, the client would buffer this message and send it too late.
     if (this.#link.down !== undefined) return;
     callHook(() => call.control.send(control), this.#link.log);
@@ -296,11 +281,13 @@ export class RemoteCalls {
     this.#stopTicking ??= systemClock.setTimeout(() => {
       this.#stopTicking = undefined;
       for (const call of [...this.#running.values()]) {
-        const most = call.isAccepted || call.isRepeatable ? TICKS_TO_LOSE : TICKS_TO_ACCEPT;
+        const most = call.isAccepted || call.isRepeatable
+          ? protocol.TICKS_TO_LOSE
+          : protocol.TICKS_TO_ACCEPT;
         if (++call.silence > most) this.#miss(call);
       }
       if (this.#running.size > 0) this.#tick();
-    }, TICK_MS);
+    }, protocol.TICK_MS);
   }
 }
 

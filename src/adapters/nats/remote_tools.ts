@@ -2,23 +2,11 @@
 
 import type { NatsConnection } from "@nats-io/nats-core";
 import type { Registry } from "../../registry/mod.ts";
-import {
-  createCheck,
-  fail,
-  isObject,
-  isWord,
-  MAX_TIMEOUT_MS,
-  noop,
-  numberFrom,
-  readFields,
-  systemClock,
-  type Tool,
-  within,
-} from "../../tool/mod.ts";
+import * as check from "../../tool/mod.ts";
+import { fail, isObject, isWord, noop, systemClock, type Tool, within } from "../../tool/mod.ts";
 import { Directory } from "./directory.ts";
 import { Fleet } from "./fleet.ts";
-import { checkServer, Link } from "./link.ts";
-import { NATS_OPTIONS, type NatsOptions, readLinkSettings } from "./options.ts";
+import { checkServer, Link, NATS_OPTIONS, type NatsOptions, readLinkSettings } from "./link.ts";
 import { isInbox } from "./protocol.ts";
 import { CallLine, type RemoteSettings, Sync } from "./sync.ts";
 
@@ -50,21 +38,21 @@ export interface RemoteTools extends AsyncDisposable {
 const ACTION = "use remote tools";
 
 const OPTIONS = {
-  registry: createCheck(
+  registry: check.createCheck(
     "a registry",
     (value): value is Registry => isObject(value) && "tools" in value,
   ),
-  inboxPrefix: createCheck(
+  inboxPrefix: check.createCheck(
     'a subject that does not begin with "$" or "plue"',
     (value): value is string => isWord(value) && isInbox(`${value}.`),
   ),
-  maxOwnerBytes: numberFrom(1_024),
+  maxOwnerBytes: check.numberFrom(1_024),
   ...NATS_OPTIONS,
 };
 
 /** @param given The options, without the fields of other functions. */
 function readOptions(options: RemoteToolsOptions, given: object): RemoteSettings {
-  const fields = readFields(ACTION, given, OPTIONS);
+  const fields = check.readFields(ACTION, given, OPTIONS);
   const { registry, inboxPrefix = "_INBOX", maxOwnerBytes, telemetry, ...read } = fields;
   if (registry === undefined) fail(ACTION, "the option registry is required");
   const link = readLinkSettings(ACTION, "caller", read, options);
@@ -184,7 +172,7 @@ export function remoteToolsPerCall(
   options: PerCallToolsOptions,
 ): PerCallTools {
   const { maxAgeMs = 10_000, ...given } = { ...options };
-  numberFrom(0, MAX_TIMEOUT_MS)(ACTION, maxAgeMs, "maxAgeMs");
+  check.numberFrom(0, check.MAX_TIMEOUT_MS)(ACTION, maxAgeMs, "maxAgeMs");
   const settings = readOptions(options, given);
   const fleet = new Fleet();
   const sync = new Sync(settings, fleet, {

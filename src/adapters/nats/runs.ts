@@ -4,25 +4,11 @@
  * record, so that only the newest run can write a result.
  */
 
-import {
-  AckPolicy,
-  type Consumer,
-  type ConsumerMessages,
-  jetstream,
-  type JetStreamManager,
-  jetstreamManager,
-} from "@nats-io/jetstream";
+import * as js from "@nats-io/jetstream";
 import { nanos } from "@nats-io/nats-core";
 import { createHash } from "node:crypto";
 import type { ToolProgress } from "../../execute/mod.ts";
-import {
-  type CallStore,
-  LeasedRecords,
-  MeasuredQuotas,
-  ownerDigest,
-  type RunRecord,
-  TaskEngine,
-} from "../../execute/durable/mod.ts";
+import * as durable from "../../execute/durable/mod.ts";
 import {
   callHook,
   canonicalJson,
@@ -36,16 +22,8 @@ import {
   type ToolRun,
 } from "../../tool/mod.ts";
 import { openCallStore } from "./call_store.ts";
-import {
-  type CallMessage,
-  idOfPath,
-  isInbox,
-  MAX_SKEW_MS,
-  ownedRunSubject,
-  RESULTS_BUCKET,
-  RUNS_STREAM,
-  runSubject,
-} from "./protocol.ts";
+import * as protocol from "./protocol.ts";
+import { RESULTS_BUCKET, RUNS_STREAM } from "./protocol.ts";
 import type { Link } from "./link.ts";
 import type { Seal } from "./seal.ts";
 import { isRefused, KEPT_MS, openRunStream, STORAGE, storageProblemOf } from "./streams.ts";
@@ -64,13 +42,13 @@ export const AGAIN_MS = 1_000;
 const PULL_MS = 10_000;
 
 /** A durable call. The id of the call is the key of its record. */
-export interface RunMessage extends CallMessage {
+export interface RunMessage extends protocol.CallMessage {
   readonly inbox: string;
   /** Makes the key of a call without a message id unique. */
   readonly nonce?: string | undefined;
 }
 
-export interface StoredRun extends RunRecord {
+export interface StoredRun extends durable.RunRecord {
   readonly refusals: number;
   /** True if the tool has run in part, and the worker has returned the call to the stream. */
   readonly hasRun?: boolean;
@@ -95,7 +73,7 @@ export type RunNews =
   /** The call has ended, and the store could not save its result. */
   | { readonly type: "ended"; readonly result: ToolResult };
 
-export const RUN_CONTROL: string = runSubject("").replace(".run.", ".stop.");
+export const RUN_CONTROL: string = protocol.runSubject("").replace(".run.", ".stop.");
 
 /** True if calls of a tool are durable: its `execution` is "task". */
 export function isDurable({ execution }: Pick<Tool, "execution">): boolean {
@@ -110,22 +88,22 @@ export async function runKey(path: string, request: Partial<RunMessage>): Promis
   const { principal, sessionId, messageId, callId, context, arguments: args, ticket, answers } =
     request;
   const id = messageId === undefined ? request.nonce : callId;
-  const tool = `${path.slice(0, path.indexOf("."))}/${idOfPath(path)}`;
+  const tool = `${path.slice(0, path.indexOf("."))}/${protocol.idOfPath(path)}`;
   const what = JSON.parse(
     JSON.stringify([tool, sessionId, messageId, id, context, args, ticket, answers]),
   );
   const digest = createHash("sha256").update(canonicalJson(what)).digest("base64url");
-  return `run.${await ownerDigest(principal)}.${digest}`;
+  return `run.${await durable.ownerDigest(principal)}.${digest}`;
 }
 
 /** The records of calls. They are signed, because a caller may write only records of aborts. */
-class SealedRecords extends LeasedRecords<StoredRun> {
+class SealedRecords extends durable.LeasedRecords<StoredRun> {
   readonly #seal: Seal;
   readonly #log: HookLog;
 
-  constructor(store: CallStore, seal: Seal, leaseMs: number, log: HookLog) {
+  constructor(store: durable.CallStore, seal: Seal, leaseMs: number, log: HookLog) {
     // A record must outlive every copy of the call, even if the caller's clock is ahead.
-    const lifeMs = KEPT_MS + 2 * MAX_SKEW_MS;
+    const lifeMs = KEPT_MS + 2 * protocol.MAX_SKEW_MS;
     super(store, () => systemClock.timestamp() + lifeMs, systemClock, leaseMs);
     this.#seal = seal;
     this.#log = log;
@@ -133,7 +111,7 @@ class SealedRecords extends LeasedRecords<StoredRun> {
 
   /** A lease lasts longer than `heldUntil`, because the holder's clock may be behind this clock. */
   override isHeld({ holder, heldUntil }: StoredRun): boolean {
-    return super.isHeld({ holder, heldUntil: heldUntil + MAX_SKEW_MS });
+    return super.isHeld({ holder, heldUntil: heldUntil + protocol.MAX_SKEW_MS });
   }
 
   override encode(record: StoredRun, key: string): Uint8Array {
@@ -184,10 +162,10 @@ export interface OwnedRun {
 
 /** Signs a call for the subject of its principal. */
 export async function sealRun(path: string, message: RunMessage, seal: Seal): Promise<OwnedRun> {
-  const owner = await ownerDigest(message.principal);
+  const owner = await durable.ownerDigest(message.principal);
   const { byteLength } = seal.wrap(message, "");
   const size = Math.max(0, Math.ceil(Math.log2(byteLength / SIZE_UNIT)));
-  const subject = ownedRunSubject(path, owner, size);
+  const subject = protocol.ownedRunSubject(path, owner, size);
   return { subject, body: seal.wrap(message, subject), owner, size };
 }
 
@@ -196,32 +174,32 @@ function bytesOf(size: number): number {
 }
 
 export class Runs {
-  readonly records: LeasedRecords<StoredRun>;
-  readonly engine: TaskEngine<StoredRun>;
+  readonly records: durable.LeasedRecords<StoredRun>;
+  readonly engine: durable.TaskEngine<StoredRun>;
   readonly #link: Link;
   readonly #leaseMs: number;
-  readonly #manager: JetStreamManager;
-  readonly #quotas: MeasuredQuotas;
+  readonly #manager: js.JetStreamManager;
+  readonly #quotas: durable.MeasuredQuotas;
   readonly #maxOwnerBytes: number;
 
   private constructor(
     link: Link,
     { leaseMs = 0, isOver = () => false, maxOwnerBytes }: RunsSettings,
-    manager: JetStreamManager,
-    store: CallStore,
+    manager: js.JetStreamManager,
+    store: durable.CallStore,
     maxBytes: number,
   ) {
     this.#link = link;
     this.#leaseMs = leaseMs;
     this.#manager = manager;
     const records = this.records = new SealedRecords(store, link.seal, leaseMs, link.log);
-    this.engine = new TaskEngine({
+    this.engine = new durable.TaskEngine({
       ...{ records, maxAttempts: MAX_ATTEMPTS, log: link.log, retryMs: AGAIN_MS, isRefused },
       isOver: () => isOver() || link.connection.isClosed(),
       end: (record, result) => ({ ...record, holder: "", result }),
     });
     this.#maxOwnerBytes = maxOwnerBytes ?? maxBytes / OWNER_PART;
-    this.#quotas = new MeasuredQuotas({
+    this.#quotas = new durable.MeasuredQuotas({
       ...{ maxBytes: this.#maxOwnerBytes, clock: systemClock, firstBytes: 0 },
       measure: (owner, bytes) => this.#waitingOf(owner, bytes),
     });
@@ -234,7 +212,7 @@ export class Runs {
     const isCaller = settings.leaseMs === undefined;
     const store = await openCallStore(connection, { bucket: RESULTS_BUCKET }, isCaller);
     try {
-      const manager = await jetstreamManager(connection);
+      const manager = await js.jetstreamManager(connection);
       const config = await openRunStream(manager);
       const maxBytes = config.max_bytes > 0 ? config.max_bytes : STORAGE.maxBytes;
       return new Runs(link, settings, manager, store, maxBytes);
@@ -252,7 +230,7 @@ export class Runs {
     { subject, body, owner, size }: OwnedRun,
     msgID: string,
   ): Promise<{ readonly duplicate: boolean } | undefined> {
-    const stream = jetstream(this.#link.connection);
+    const stream = js.jetstream(this.#link.connection);
     return await this.#quotas.write(
       owner,
       bytesOf(size),
@@ -270,7 +248,7 @@ export class Runs {
     const { streams } = this.#manager;
     const { state: { bytes } } = await streams.info(RUNS_STREAM);
     if (bytes + more <= this.#maxOwnerBytes) return undefined;
-    const subjects_filter = ownedRunSubject("*.*.*.*", owner, "*");
+    const subjects_filter = protocol.ownedRunSubject("*.*.*.*", owner, "*");
     const { state: { subjects = {} } } = await streams.info(RUNS_STREAM, { subjects_filter });
     let sum = 0;
     for (const [subject, count] of Object.entries(subjects)) {
@@ -290,14 +268,14 @@ export class Runs {
   /** Opens the queue of the calls of a tool, by the path of its definition without the digest. */
   async openQueue(tool: string): Promise<RunQueue> {
     // The name of a consumer must not contain dots.
-    const filter = ownedRunSubject(`${tool}.*`, "*", "*");
+    const filter = protocol.ownedRunSubject(`${tool}.*`, "*", "*");
     const name = createHash("sha256").update(filter).digest("base64url");
     await this.#manager.consumers.add(RUNS_STREAM, {
-      ...{ durable_name: name, filter_subject: filter, ack_policy: AckPolicy.Explicit },
+      ...{ durable_name: name, filter_subject: filter, ack_policy: js.AckPolicy.Explicit },
       ...{ ack_wait: nanos(this.#leaseMs), max_ack_pending: MAX_UNACKNOWLEDGED },
       inactive_threshold: nanos(KEPT_MS),
     });
-    const { consumers } = jetstream(this.#link.connection);
+    const { consumers } = js.jetstream(this.#link.connection);
     return new RunQueue(await consumers.get(RUNS_STREAM, name), this.#link);
   }
 }
@@ -316,16 +294,16 @@ export interface Delivery {
 
 /** Returns the path of a definition, without the owner and the size at the end of the subject. */
 function pathOfRun(subject: string): string {
-  return subject.slice(runSubject("").length).split(".").slice(0, -2).join(".");
+  return subject.slice(protocol.runSubject("").length).split(".").slice(0, -2).join(".");
 }
 
 export class RunQueue {
-  readonly #consumer: Consumer;
+  readonly #consumer: js.Consumer;
   readonly #link: Link;
-  #messages: ConsumerMessages | undefined;
+  #messages: js.ConsumerMessages | undefined;
   #isStopped = false;
 
-  constructor(consumer: Consumer, link: Link) {
+  constructor(consumer: js.Consumer, link: Link) {
     this.#consumer = consumer;
     this.#link = link;
   }
@@ -361,6 +339,6 @@ export class RunQueue {
 }
 
 function isRunMessage(value: unknown): value is RunMessage {
-  return isObject(value) && isWord(value["id"]) && isInbox(value["inbox"]) &&
+  return isObject(value) && isWord(value["id"]) && protocol.isInbox(value["inbox"]) &&
     typeof value["time"] === "number";
 }

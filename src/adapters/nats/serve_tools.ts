@@ -5,22 +5,12 @@ import { storedTickets } from "../../execute/durable/mod.ts";
 import { ToolDispatcher, type ToolDispatcherOptions } from "../../execute/mod.ts";
 import type { Registry } from "../../registry/mod.ts";
 import type { Selection } from "../../select/mod.ts";
-import {
-  createCheck,
-  fail,
-  isObject,
-  MAX_TIMEOUT_MS,
-  numberFrom,
-  readFields,
-  systemClock,
-  type Tool,
-  wholeFrom,
-} from "../../tool/mod.ts";
+import * as check from "../../tool/mod.ts";
+import { fail, isObject, systemClock, type Tool } from "../../tool/mod.ts";
 import { natsCallStore } from "./call_store.ts";
 import { DurableWorker, type DurableWorkerSettings } from "./durable_worker.ts";
 import { listenForWorkers, PRESENCE_EVERY_MS, type PresenceMessage } from "./fleet.ts";
-import { checkServer, Link } from "./link.ts";
-import { NATS_OPTIONS, type NatsOptions, readLinkSettings } from "./options.ts";
+import { checkServer, Link, NATS_OPTIONS, type NatsOptions, readLinkSettings } from "./link.ts";
 import { Offers } from "./offers.ts";
 import { ServedCalls } from "./served_calls.ts";
 import { presenceSubject } from "./protocol.ts";
@@ -94,13 +84,16 @@ function isTaskCount(value: unknown): boolean {
 }
 
 const OPTIONS = {
-  selection: createCheck("an object", (value): value is Selection => isObject(value)),
-  dispatcher: createCheck("an object", (value): value is ToolDispatcherOptions => isObject(value)),
-  countedBy: createCheck("a dispatcher", (value) => value instanceof ToolDispatcher),
-  drainTimeoutMs: numberFrom(0, MAX_TIMEOUT_MS),
-  leaseMs: numberFrom(1_000, 3_600_000),
-  concurrency: wholeFrom(1, MAX_TASKS),
-  toolConcurrency: createCheck(
+  selection: check.createCheck("an object", (value): value is Selection => isObject(value)),
+  dispatcher: check.createCheck(
+    "an object",
+    (value): value is ToolDispatcherOptions => isObject(value),
+  ),
+  countedBy: check.createCheck("a dispatcher", (value) => value instanceof ToolDispatcher),
+  drainTimeoutMs: check.numberFrom(0, check.MAX_TIMEOUT_MS),
+  leaseMs: check.numberFrom(1_000, 3_600_000),
+  concurrency: check.wholeFrom(1, MAX_TASKS),
+  toolConcurrency: check.createCheck(
     `an object with numbers from 1 to ${MAX_TASKS}, by the ids of tools`,
     (value): value is Readonly<Record<string, number>> =>
       isObject(value) && Object.values(value).every(isTaskCount),
@@ -135,7 +128,7 @@ export async function serveTools(
   connection: NatsConnection,
   options: ServeToolsOptions,
 ): Promise<ServedTools> {
-  const read = readFields(ACTION, { ...options }, OPTIONS);
+  const read = check.readFields(ACTION, { ...options }, OPTIONS);
   if (!isObject(registry) || !("tools" in registry)) fail(ACTION, "a registry is required");
   if (read.dispatcher?.approve !== undefined) {
     fail(ACTION, "callers approve calls, so dispatcher.approve is not allowed");

@@ -11,28 +11,8 @@ import {
   type Tool,
   within,
 } from "../../tool/mod.ts";
-import {
-  callIdOf,
-  type CallMessage,
-  callSubject,
-  contextOf,
-  type Control,
-  controlSubject,
-  creditOf,
-  FIRST_CREDIT,
-  type Frame,
-  GAP,
-  isInbox,
-  MAX_AGE_MS,
-  openPart,
-  Outbox,
-  Receiver,
-  requestOf,
-  Sender,
-  TICK_MS,
-  TICKS_TO_BEAT,
-  TICKS_TO_LOSE,
-} from "./protocol.ts";
+import * as protocol from "./protocol.ts";
+import type { Frame } from "./protocol.ts";
 import type { Link } from "./link.ts";
 import { parseJson } from "../../execute/durable/mod.ts";
 
@@ -48,18 +28,18 @@ export interface ServedCallsSettings {
 
 export const MAX_KEPT_BYTES = 134_217_728;
 /** If a tick is this late, the process was stopped, and waiting messages may be old. */
-const STALL_MS = 3 * TICK_MS;
+const STALL_MS = 3 * protocol.TICK_MS;
 /** The delay of calls after such a stop, so that waiting aborts are read first. */
 const SETTLE_MS = 50;
 /** The maximum wait for a confirmation of the server while the worker stops, in milliseconds. */
 const CONFIRMED_MS = 2_000;
 /** Ids of calls are stored for this many ticks: longer than a call is valid by any clock. */
-const TICKS_TO_FORGET = 2 * MAX_AGE_MS / TICK_MS + 2;
+const TICKS_TO_FORGET = 2 * protocol.MAX_AGE_MS / protocol.TICK_MS + 2;
 
 /** A call in flight, or a call that waits for its caller's confirmation. */
 interface ServedCall {
   readonly tool: Tool;
-  readonly sender: Sender;
+  readonly sender: protocol.Sender;
   readonly abort: AbortController;
   /** The lowest sequence accepted from the caller; lower ones are duplicates. */
   nextControl: number;
@@ -76,7 +56,7 @@ interface ServedCall {
 }
 
 interface PartialCall {
-  readonly receiver: Receiver;
+  readonly receiver: protocol.Receiver;
   silence: number;
 }
 
@@ -87,7 +67,7 @@ export class ServedCalls {
   readonly #controls: Subscription;
   readonly #prefix: string;
   readonly #controlPrefix: string;
-  readonly #outbox: Outbox;
+  readonly #outbox: protocol.Outbox;
   readonly #running: Map<string, ServedCall> = new Map();
   /** The incomplete calls, by reply subject. */
   readonly #partial: Map<string, PartialCall> = new Map();
@@ -107,10 +87,10 @@ export class ServedCalls {
     this.#settings = settings;
     const { link: { connection, listen }, worker, clock = systemClock } = settings;
     this.#clock = clock;
-    this.#outbox = new Outbox(connection);
+    this.#outbox = new protocol.Outbox(connection);
     this.#lastTick = clock.now();
-    this.#prefix = callSubject(worker, "");
-    this.#controlPrefix = controlSubject(worker, "");
+    this.#prefix = protocol.callSubject(worker, "");
+    this.#controlPrefix = protocol.controlSubject(worker, "");
     this.#controls = listen(`${this.#controlPrefix}*`, (message) => this.#control(message));
     this.#calls = listen(`${this.#prefix}>`, (message) => this.#take(message));
     this.#tick();
@@ -153,14 +133,14 @@ export class ServedCalls {
   #take(message: Msg): void {
     const { link, maxKeptBytes = MAX_KEPT_BYTES } = this.#settings;
     const { subject, reply } = message;
-    const part = openPart(link.seal, message);
-    if (part === undefined || !isInbox(reply)) {
+    const part = protocol.openPart(link.seal, message);
+    if (part === undefined || !protocol.isInbox(reply)) {
       return link.logForged("A call has a wrong signature, and was not run");
     }
-    const { receiver } = this.#forget(reply) ?? { receiver: new Receiver() };
+    const { receiver } = this.#forget(reply) ?? { receiver: new protocol.Receiver() };
     const call = receiver.take(part);
-    if (isObject(call)) return this.#begin(subject, reply, call as unknown as CallMessage);
-    if (call === GAP) return;
+    if (isObject(call)) return this.#begin(subject, reply, call as unknown as protocol.CallMessage);
+    if (call === protocol.GAP) return;
     if (this.#partialBytes + receiver.bytes > maxKeptBytes) {
       const why = "the worker has no memory for another call of this size";
       const refused: Frame = { type: "refused", why };
@@ -171,9 +151,14 @@ export class ServedCalls {
   }
 
   /** Returns a sender of answers. A caller accepts only the answers of the worker that has its call. */
-  #answer(reply: string): Sender {
+  #answer(reply: string): protocol.Sender {
     const { link: { connection, seal }, worker } = this.#settings;
-    return new Sender(connection, seal, reply, controlSubject(worker, callIdOf(reply)));
+    return new protocol.Sender(
+      connection,
+      seal,
+      reply,
+      protocol.controlSubject(worker, protocol.callIdOf(reply)),
+    );
   }
 
   #forget(reply: string): PartialCall | undefined {
@@ -184,11 +169,11 @@ export class ServedCalls {
     return partial;
   }
 
-  #begin(subject: string, reply: string, call: CallMessage): void {
+  #begin(subject: string, reply: string, call: protocol.CallMessage): void {
     const { link: { log }, toolAt, maxKeptBytes = MAX_KEPT_BYTES } = this.#settings;
     const { id } = call;
     // Answers go to the caller whose call has this id.
-    if (id !== callIdOf(reply)) return;
+    if (id !== protocol.callIdOf(reply)) return;
     if (this.#running.has(id) || this.#seen.has(id) || this.#seenBefore.has(id)) return;
     this.#seen.add(id);
     const sender = this.#answer(reply);
@@ -196,7 +181,7 @@ export class ServedCalls {
       void sender.send({ type: "refused", why } satisfies Frame);
     const age = this.#clock.timestamp() - call.time;
     const tool = toolAt(subject.slice(this.#prefix.length));
-    if (Math.abs(age) > MAX_AGE_MS) {
+    if (Math.abs(age) > protocol.MAX_AGE_MS) {
       const seconds = Math.round(Math.abs(age) / 1_000);
       return refuse(`it is ${seconds} s ${age > 0 ? "old" : "early"} by the worker's clock`);
     }
@@ -222,7 +207,13 @@ export class ServedCalls {
         if (isSettled) run();
         else this.#clock.setTimeout(run, SETTLE_MS);
       },
-      ...{ credit: FIRST_CREDIT, granted: 0, onCredit: () => {}, silence: 0, isSending: false },
+      ...{
+        credit: protocol.FIRST_CREDIT,
+        granted: 0,
+        onCredit: () => {},
+        silence: 0,
+        isSending: false,
+      },
     };
     this.#running.set(id, served);
     // A tool that may not run twice starts when the caller has confirmed `accepted`. Until then nothing
@@ -236,12 +227,12 @@ export class ServedCalls {
     return [...this.#running.values()].some((served) => served.isSending && served.tool === tool);
   }
 
-  async #run(tool: Tool, call: CallMessage, served: ServedCall): Promise<void> {
+  async #run(tool: Tool, call: protocol.CallMessage, served: ServedCall): Promise<void> {
     const { dispatcher, link: { log } } = this.#settings;
     const { signal } = served.abort;
     let last: ToolEvent | undefined;
-    const context = { ...contextOf(call, tool), signal };
-    for await (const event of dispatcher.stream(requestOf(call, tool), context)) {
+    const context = { ...protocol.contextOf(call, tool), signal };
+    for await (const event of dispatcher.stream(protocol.requestOf(call, tool), context)) {
       last = event;
       if (event.type === "result") break;
       while (served.credit <= 0 && !signal.aborted) {
@@ -252,7 +243,7 @@ export class ServedCalls {
         served,
         type === "progress" ? { type, progress: event.progress } : { type, value: event.value },
       );
-      served.credit -= creditOf(bytes);
+      served.credit -= protocol.creditOf(bytes);
     }
     const { result } = last as Extract<ToolEvent, { readonly type: "result" }>;
     // Another worker may have a free slot. A ticket is valid again if nothing has run.
@@ -287,12 +278,12 @@ export class ServedCalls {
       return this.#abort(served, "The caller does not respond");
     }
     const { link } = this.#settings;
-    const part = openPart(link.seal, message);
+    const part = protocol.openPart(link.seal, message);
     if (part === undefined) return link.logForged("A message to a call has a wrong signature");
     // A gap is allowed, because the messages are independent.
     if (part.sequence < served.nextControl) return;
     served.nextControl = part.sequence + 1;
-    const control = parseJson(part.bytes) as Control;
+    const control = parseJson(part.bytes) as protocol.Control;
     if ("go" in control) return served.begin?.();
     if ("abort" in control) return this.#abort(served, String(control.abort));
     const granted = Number(control.granted ?? served.granted + control.credit);
@@ -314,11 +305,13 @@ export class ServedCalls {
       for (const served of this.#running.values()) {
         served.silence++;
         if (served.begin !== undefined) {
-          if (served.silence >= TICKS_TO_LOSE) this.#abort(served, "The caller does not respond");
+          if (served.silence >= protocol.TICKS_TO_LOSE) {
+            this.#abort(served, "The caller does not respond");
+          }
           continue;
         }
         // If the process was stopped, callers have waited longer than `silence` counts.
-        if (served.silence < TICKS_TO_BEAT && !wasStopped) continue;
+        if (served.silence < protocol.TICKS_TO_BEAT && !wasStopped) continue;
         // The parts of a large message are heartbeats too.
         if (served.sender.isAmid) continue;
         served.silence = 0;
@@ -326,12 +319,12 @@ export class ServedCalls {
         callHook(() => served.sender.send(beat), this.#settings.link.log);
       }
       for (const [reply, partial] of this.#partial) {
-        if (++partial.silence > TICKS_TO_LOSE) this.#forget(reply);
+        if (++partial.silence > protocol.TICKS_TO_LOSE) this.#forget(reply);
       }
       if (++this.#ticks < TICKS_TO_FORGET) return;
       this.#ticks = 0;
       this.#seenBefore = this.#seen;
       this.#seen = new Set();
-    }, TICK_MS);
+    }, protocol.TICK_MS);
   }
 }

@@ -3,30 +3,12 @@
  * deletes expired entries, and explains errors of the server.
  */
 
-import {
-  DeliverPolicy,
-  DiscardPolicy,
-  jetstream,
-  JetStreamApiCodes,
-  JetStreamApiError,
-  type JetStreamManager,
-  jetstreamManager,
-  type JsMsg,
-  RetentionPolicy,
-  type StoredMsg,
-  type StreamConfig,
-  type StreamInfo,
-} from "@nats-io/jetstream";
+import * as js from "@nats-io/jetstream";
+import { JetStreamApiError, type JetStreamManager } from "@nats-io/jetstream";
 import { type KV, Kvm } from "@nats-io/kv";
 import { type MsgHdrs, nanos, type NatsConnection } from "@nats-io/nats-core";
-import {
-  type Check,
-  describeThrown,
-  noop,
-  numberFrom,
-  systemClock,
-  wholeFrom,
-} from "../../tool/mod.ts";
+import * as check from "../../tool/mod.ts";
+import { describeThrown, noop, systemClock } from "../../tool/mod.ts";
 import { MAX_SKEW_MS, RUNS_STREAM, runSubject } from "./protocol.ts";
 
 /** Codes of the server's API. The texts of the server change between versions. */
@@ -44,7 +26,7 @@ export function isFull(error: unknown): boolean {
 /** True if a stream or a bucket is missing. A write to it then has no responders. */
 export function isMissing(error: unknown): boolean {
   return error instanceof JetStreamApiError
-    ? error.code === JetStreamApiCodes.StreamNotFound
+    ? error.code === js.JetStreamApiCodes.StreamNotFound
     : error instanceof Error && error.name === "JetStreamNotEnabled";
 }
 
@@ -100,9 +82,9 @@ export interface StorageSettings {
 export const STORAGE: StorageSettings = { replicas: 1, maxBytes: 1_073_741_824 };
 
 export const STORAGE_OPTIONS: {
-  readonly replicas: Check<number>;
-  readonly maxBytes: Check<number>;
-} = { replicas: wholeFrom(1, 5), maxBytes: numberFrom(1_048_576) };
+  readonly replicas: check.Check<number>;
+  readonly maxBytes: check.Check<number>;
+} = { replicas: check.wholeFrom(1, 5), maxBytes: check.numberFrom(1_048_576) };
 
 /** The lifetime of durable calls and their results, in milliseconds. */
 export const KEPT_MS = 86_400_000;
@@ -126,7 +108,7 @@ export const BUCKET = { allow_direct: false, allow_rollup_hdrs: false } as const
 export async function openBucket(
   { connection, name, storage = STORAGE }: BucketPlace,
 ): Promise<KV> {
-  const manager = await jetstreamManager(connection);
+  const manager = await js.jetstreamManager(connection);
   const stream = `KV_${name}`;
   if (await configOf(manager, stream) === undefined) {
     await manager.streams.add({
@@ -134,7 +116,7 @@ export async function openBucket(
       ...{
         max_bytes: storage.maxBytes,
         num_replicas: storage.replicas,
-        discard: DiscardPolicy.New,
+        discard: js.DiscardPolicy.New,
       },
     });
   }
@@ -151,11 +133,11 @@ export const RUN_STREAM = { deny_delete: true, deny_purge: true } as const;
 export async function openRunStream(
   manager: JetStreamManager,
   { maxBytes, replicas }: StorageSettings = STORAGE,
-): Promise<StreamConfig> {
+): Promise<js.StreamConfig> {
   const wanted = {
     subjects: [runSubject(">")],
-    retention: RetentionPolicy.Workqueue,
-    discard: DiscardPolicy.New,
+    retention: js.RetentionPolicy.Workqueue,
+    discard: js.DiscardPolicy.New,
   };
   const config = await configOf(manager, RUNS_STREAM) ?? (await manager.streams.add({
     ...{ name: RUNS_STREAM, ...wanted, max_bytes: maxBytes, num_replicas: replicas },
@@ -175,7 +157,7 @@ export async function openRunStream(
 export async function configOf(
   { streams }: JetStreamManager,
   name: string,
-): Promise<StreamConfig | undefined> {
+): Promise<js.StreamConfig | undefined> {
   try {
     return (await streams.info(name)).config;
   } catch (error) {
@@ -226,7 +208,7 @@ export class Bucket {
   }
 
   static async open(place: BucketPlace): Promise<Bucket> {
-    const manager = await jetstreamManager(place.connection, { checkAPI: false });
+    const manager = await js.jetstreamManager(place.connection, { checkAPI: false });
     return new Bucket(await openBucket(place), manager, place);
   }
 
@@ -244,13 +226,13 @@ export class Bucket {
   }
 
   /** Returns the settings and the state of the bucket's stream, with the keys that match. */
-  async info(keys?: string): Promise<StreamInfo> {
+  async info(keys?: string): Promise<js.StreamInfo> {
     const options = keys === undefined ? {} : { subjects_filter: this.subject(keys) };
     return await this.#streams.info(this.#stream, options);
   }
 
   /** Returns the newest message of a key, which may be a deletion marker. */
-  async last(key: string): Promise<StoredMsg | undefined> {
+  async last(key: string): Promise<js.StoredMsg | undefined> {
     const query = { last_by_subj: this.subject(key) };
     return await this.#streams.getMessage(this.#stream, query) ?? undefined;
   }
@@ -267,7 +249,7 @@ export class Bucket {
     revision: number,
   ): Promise<number | undefined> {
     const options = { headers, expect: { lastSubjectSequence: revision } };
-    const stream = jetstream(this.#place.connection);
+    const stream = js.jetstream(this.#place.connection);
     const written = stream.publish(this.subject(key), message, options);
     return (await written.catch(ignoreConflict))?.seq;
   }
@@ -303,13 +285,13 @@ export class Bucket {
    *
    * @throws {Error} If the clock of this machine is wrong.
    */
-  async *heads(keys: string): AsyncGenerator<JsMsg, void, void> {
+  async *heads(keys: string): AsyncGenerator<js.JsMsg, void, void> {
     const before = systemClock.timestamp();
-    const { consumers } = jetstream(this.#place.connection);
+    const { consumers } = js.jetstream(this.#place.connection);
     const consumer = await consumers.get(this.#stream, {
       filter_subjects: this.subject(keys),
       // A bucket has one message of each key. LastPerSubject would delay writes for longer.
-      deliver_policy: DeliverPolicy.All,
+      deliver_policy: js.DeliverPolicy.All,
       headers_only: true,
     });
     let [seen, disarm] = [0, noop as () => void];

@@ -18,12 +18,10 @@ import {
 } from "../../formats/provider_kit.ts";
 import type { ProviderHints } from "../../formats/mod.ts";
 import { checkWithoutEngine } from "../../schema/mod.ts";
+import * as check from "../../tool/mod.ts";
 import {
-  type Check,
-  checkFunction,
   clip,
   copyJson,
-  createCheck,
   defined,
   describeThrown,
   fail,
@@ -35,7 +33,6 @@ import {
   type JsonSchema,
   type JsonSchemaObject,
   type ToolResult,
-  wholeFrom,
 } from "../../tool/mod.ts";
 import { type HttpOperation, pathProblem } from "./build_request.ts";
 import {
@@ -143,25 +140,25 @@ export function importOpenApi(
 
 /** The session checks the options that all sources share. */
 const CHECKS = {
-  fetch: checkFunction,
+  fetch: check.checkFunction,
   // The message does not repeat the address, which may contain a password.
   baseUrl: (action: string, value: unknown, name: string) =>
     typeof value === "string" && baseAddress(value) !== undefined ? value : fail(
       action,
       `${name} must be an address with "https:" or "http:", without credentials, query or fragment`,
     ),
-  documentUrl: createCheck('an address with "https:" or "http:"', isHttpUrl),
-  allowedHosts: createCheck(
+  documentUrl: check.createCheck('an address with "https:" or "http:"', isHttpUrl),
+  allowedHosts: check.createCheck(
     'a list of hosts such as "api.example.com" or "localhost:8080"',
     (value): value is readonly string[] => isListOf(value, isHost),
   ),
-  authorize: checkFunction,
-  maxResponseBytes: wholeFrom(1),
-  returns: createCheck(
+  authorize: check.checkFunction,
+  maxResponseBytes: check.wholeFrom(1),
+  returns: check.createCheck(
     'true, false or "reads"',
     (value): value is boolean | "reads" => typeof value === "boolean" || value === "reads",
   ),
-} satisfies { readonly [Option in keyof OpenApiImportOptions]: Check };
+} satisfies { readonly [Option in keyof OpenApiImportOptions]: check.Check };
 
 function isHttpUrl(value: unknown): value is string {
   return typeof value === "string" && /^https?:/i.test(value) && URL.canParse(value);
@@ -172,9 +169,9 @@ function isHost(value: unknown): value is string {
 }
 
 function checkOptions(options: OpenApiImportOptions): void {
-  for (const [name, check] of Object.entries(CHECKS)) {
+  for (const [name, checkField] of Object.entries(CHECKS)) {
     const value = options[name as keyof typeof CHECKS];
-    if (value !== undefined) check("import tools", value, name);
+    if (value !== undefined) checkField("import tools", value, name);
   }
   if (options.fetch !== undefined && options.execute !== undefined) {
     fail("import tools", "set either fetch or execute, not both");

@@ -5,12 +5,7 @@
  * responses, the result is in an object with the fields of the outcome.
  */
 
-import type {
-  ExportResult,
-  OpenApiContent,
-  OpenApiDocument,
-  OpenApiOperation,
-} from "../../formats/mod.ts";
+import type * as formats from "../../formats/mod.ts";
 import { valueKind, VOCABULARY, type VocabularyName } from "../../select/mod.ts";
 import {
   type Check,
@@ -46,7 +41,7 @@ export const OPENAPI_CHECKS: { readonly [Option in keyof OpenApiOptions]-?: Chec
 
 /** Writes the document of tools that were exported to `openapi@3.1`. */
 export function openApiDocument(
-  exported: ExportResult<OpenApiDocument>,
+  exported: formats.ExportResult<formats.OpenApiDocument>,
   options: OpenApiOptions,
   isProtected: boolean,
 ): Json {
@@ -82,8 +77,8 @@ export function openApiDocument(
 
 /** Returns the operation of a tool, with the service's fields around arguments and results. */
 function operationOf(
-  operation: OpenApiOperation,
-  schemas: OpenApiDocument["components"]["schemas"],
+  operation: formats.OpenApiOperation,
+  schemas: formats.OpenApiDocument["components"]["schemas"],
 ): Json {
   const input = operation.requestBody.content["application/json"];
   const output = operation.responses["200"].content?.["application/json"];
@@ -130,8 +125,8 @@ function operationOf(
 
 /** Returns true if the schema of the arguments has required properties. */
 function requiresArguments(
-  { schema }: OpenApiContent["application/json"],
-  schemas: OpenApiDocument["components"]["schemas"],
+  { schema }: formats.OpenApiContent["application/json"],
+  schemas: formats.OpenApiDocument["components"]["schemas"],
 ): boolean {
   const name = typeof schema === "object" && typeof schema["$ref"] === "string"
     ? schema["$ref"].slice("#/components/schemas/".length)

@@ -1,19 +1,12 @@
 /** Hides imported tools whose definition differs from the approved one. */
 
 import { FINDING_RULES, type JsonRecord } from "../../formats/provider_kit.ts";
-import type {
-  HeldTool,
-  ImportPins,
-  ImportResult,
-  PinChange,
-  PinGrade,
-  PinnedImport,
-} from "../../formats/mod.ts";
+import type * as formats from "../../formats/mod.ts";
+import type { HeldTool, PinnedImport } from "../../formats/mod.ts";
+import * as check from "../../tool/mod.ts";
 import {
   callHook,
   canonicalJson,
-  type Check,
-  checkFunction,
   clip,
   defined,
   describe,
@@ -22,12 +15,8 @@ import {
   isObject,
   makeTool,
   markPinned,
-  MAX_TIMEOUT_MS,
   noop,
-  numberFrom,
   once,
-  oneOf,
-  readFields,
   systemClock,
   TIME_OVER,
   type Tool,
@@ -102,8 +91,8 @@ interface Offer extends Pin {
 export function toolPins(
   store: PinStore | string = memoryStore(),
   options: ToolPinsOptions = {},
-): ImportPins {
-  const read = readFields(ACTION, options, CHECKS, (field) => field);
+): formats.ImportPins {
+  const read = check.readFields(ACTION, options, CHECKS, (field) => field);
   const { firstImport = "trust", storeTimeoutMs = 30_000, onHeld } = read;
   const opened = typeof store === "string" ? once(files, store, () => fileStore(store)) : store;
   if (typeof opened?.load !== "function" || typeof opened.save !== "function") {
@@ -120,9 +109,9 @@ const turns = new WeakMap<PinStore, Promise<unknown>>();
 const ACTION = "make pins";
 
 const CHECKS = {
-  firstImport: oneOf(["trust", "hold"] as const),
-  storeTimeoutMs: numberFrom(1, MAX_TIMEOUT_MS),
-  onHeld: checkFunction as Check<(held: HeldTool) => void>,
+  firstImport: check.oneOf(["trust", "hold"] as const),
+  storeTimeoutMs: check.numberFrom(1, check.MAX_TIMEOUT_MS),
+  onHeld: check.checkFunction as check.Check<(held: HeldTool) => void>,
 };
 
 interface CheckedOptions extends Required<Omit<ToolPinsOptions, "onHeld">> {
@@ -130,12 +119,12 @@ interface CheckedOptions extends Required<Omit<ToolPinsOptions, "onHeld">> {
 }
 
 interface Checked<Source extends string = string> {
-  readonly imported: ImportResult<Source>;
+  readonly imported: formats.ImportResult<Source>;
   readonly key: string;
   readonly offers: readonly Offer[];
 }
 
-class ToolPins implements ImportPins {
+class ToolPins implements formats.ImportPins {
   readonly #store: PinStore;
   readonly #options: CheckedOptions;
   /** The reports of each import's last check. */
@@ -147,7 +136,7 @@ class ToolPins implements ImportPins {
   }
 
   check<Source extends string>(
-    imported: ImportResult<Source>,
+    imported: formats.ImportResult<Source>,
     key: string,
   ): Promise<PinnedImport<Source>> {
     return this.#inTurn(async () => {
@@ -289,7 +278,7 @@ class ToolPins implements ImportPins {
   }
 }
 
-function offersOf(imported: ImportResult): Promise<Offer[]> {
+function offersOf(imported: formats.ImportResult): Promise<Offer[]> {
   const suspects = new Set(
     imported.warnings.filter(({ rule }) => FINDING_RULES.has(rule)).map(({ tool }) => tool),
   );
@@ -306,7 +295,7 @@ function heldOffer(
   formerId: string | undefined,
 ): HeldTool {
   const changes = before === undefined ? [] : differences(before.definition, definition);
-  const grades: PinGrade[] = changes.map((change) => change.grade);
+  const grades: formats.PinGrade[] = changes.map((change) => change.grade);
   if (before === undefined) grades.push("widened");
   if (isSuspect) grades.push("risk_raised");
   const grade = gravest(grades);
@@ -321,7 +310,7 @@ function heldOffer(
   });
 }
 
-function placesOf(changes: readonly PinChange[]): string {
+function placesOf(changes: readonly formats.PinChange[]): string {
   const [first] = changes;
   if (first === undefined) return "";
   const more = changes.length > 1 ? ` and ${changes.length - 1} more` : "";

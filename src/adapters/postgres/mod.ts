@@ -5,35 +5,10 @@
  * @module
  */
 
-import {
-  type CallStore,
-  type DueEntry,
-  dueEntryOf,
-  type DueQuery,
-  explainBy,
-  MAX_OWNER_BYTES,
-  openCallStore,
-  quotaExhausted,
-  readPages,
-  STORE_LIMITS,
-  type StoreDriver,
-  type StoreLimits,
-  type StoreRow,
-  type StoreWrite,
-} from "../../execute/durable/mod.ts";
-import {
-  checkFlag,
-  checkPort,
-  describeThrown,
-  fail,
-  isObject,
-  matching,
-  MAX_TIMEOUT_MS,
-  noop,
-  numberFrom,
-  readFields,
-  systemClock,
-} from "../../tool/mod.ts";
+import * as durable from "../../execute/durable/mod.ts";
+import type { StoreRow } from "../../execute/durable/mod.ts";
+import * as check from "../../tool/mod.ts";
+import { describeThrown, fail, isObject, noop, systemClock } from "../../tool/mod.ts";
 import { migrationOf, statementsOf, VERSION } from "./schema.ts";
 
 /** A statement for a {@linkcode PostgresClient}. */
@@ -61,7 +36,7 @@ export interface PostgresSchemaOptions {
 
 /** Options for {@linkcode postgresCallStore}. */
 export interface PostgresCallStoreOptions
-  extends PostgresSchemaOptions, Pick<StoreLimits, "maxOwnerBytes"> {
+  extends PostgresSchemaOptions, Pick<durable.StoreLimits, "maxOwnerBytes"> {
   /**
    * The time after which an operation rejects, in milliseconds. The database skips a write that it
    * receives or can begin only after this time.
@@ -90,24 +65,24 @@ const MIGRATION = "create the tables of the store";
 const CALL_MIGRATION = "call migratePostgresCallStore()";
 
 const SCHEMA = {
-  schema: matching(
+  schema: check.matching(
     'at most 40 small letters, digits and "_", and must not begin with a digit or "pg_"',
     /^(?!pg_)[a-z_][a-z0-9_]{0,39}$/,
   ),
 };
 const DEFAULTS = {
   schema: "plue",
-  maxOwnerBytes: MAX_OWNER_BYTES,
+  maxOwnerBytes: durable.MAX_OWNER_BYTES,
   timeoutMs: 10_000,
   preparesStatements: false,
   allowsLostWrites: false,
 };
 const CHECKS = {
   ...SCHEMA,
-  maxOwnerBytes: STORE_LIMITS.maxOwnerBytes,
-  timeoutMs: numberFrom(1, MAX_TIMEOUT_MS),
-  preparesStatements: checkFlag,
-  allowsLostWrites: checkFlag,
+  maxOwnerBytes: durable.STORE_LIMITS.maxOwnerBytes,
+  timeoutMs: check.numberFrom(1, check.MAX_TIMEOUT_MS),
+  preparesStatements: check.checkFlag,
+  allowsLostWrites: check.checkFlag,
 };
 
 type Settings = Required<PostgresCallStoreOptions>;
@@ -126,7 +101,7 @@ export async function migratePostgresCallStore(
   client: PostgresClient,
   options: PostgresSchemaOptions = {},
 ): Promise<void> {
-  const { schema = "plue" } = readFields(MIGRATION, options, SCHEMA);
+  const { schema = "plue" } = check.readFields(MIGRATION, options, SCHEMA);
   checkClient(MIGRATION, client);
   try {
     // One transaction, because statements without values are sent together.
@@ -162,23 +137,23 @@ export async function migratePostgresCallStore(
 export async function postgresCallStore(
   client: PostgresClient,
   options: PostgresCallStoreOptions = {},
-): Promise<CallStore> {
-  const settings = { ...DEFAULTS, ...readFields(ACTION, options, CHECKS) };
+): Promise<durable.CallStore> {
+  const settings = { ...DEFAULTS, ...check.readFields(ACTION, options, CHECKS) };
   checkClient(ACTION, client);
   const { options: pool } = client as { readonly options?: unknown };
   if (isObject(pool) && "max" in pool && !pool["connectionTimeoutMillis"]) {
     fail(ACTION, "the pool would wait for a connection without end; set connectionTimeoutMillis");
   }
-  return await openCallStore(ACTION, new PostgresDriver(client, settings));
+  return await durable.openCallStore(ACTION, new PostgresDriver(client, settings));
 }
 
 function checkClient(action: string, client: PostgresClient): void {
-  checkPort(action, "client", client, ["query"]);
+  check.checkPort(action, "client", client, ["query"]);
   // Without a listener, the loss of an idle connection ends the process.
   if (!client.listenerCount?.("error")) client.on?.("error", noop);
 }
 
-class PostgresDriver implements StoreDriver {
+class PostgresDriver implements durable.StoreDriver {
   readonly #client: PostgresClient;
   readonly #settings: Settings;
   readonly #statements: ReturnType<typeof statementsOf>;
@@ -226,12 +201,14 @@ class PostgresDriver implements StoreDriver {
     return row === undefined || row.key === null ? undefined : rowOf(row);
   }
 
-  async put({ key, value, expected, expires, due }: StoreWrite): Promise<number | undefined> {
+  async put(
+    { key, value, expected, expires, due }: durable.StoreWrite,
+  ): Promise<number | undefined> {
     const most = Math.floor(this.#settings.maxOwnerBytes);
     const values = [key, value, expires, due, expected, most, this.#deadline()];
     const [row] = await this.#query<{ readonly revision: string | null }>("put", values);
     const revision = Number(row?.revision ?? NaN);
-    if (revision === 0) throw quotaExhausted();
+    if (revision === 0) throw durable.quotaExhausted();
     return Number.isNaN(revision) ? undefined : revision;
   }
 
@@ -243,12 +220,14 @@ class PostgresDriver implements StoreDriver {
 
   list(prefix: string, after: string): AsyncIterable<StoreRow> {
     const read = async (from: string) => await this.#query<Row>("list", [from, prefix]);
-    return readPages(after, async (from) => (await read(from)).map(rowOf));
+    return durable.readPages(after, async (from) => (await read(from)).map(rowOf));
   }
 
-  async due({ kind, before, limit, after }: DueQuery): Promise<readonly DueEntry[]> {
+  async due(
+    { kind, before, limit, after }: durable.DueQuery,
+  ): Promise<readonly durable.DueEntry[]> {
     const values = [kind, before, limit, after.dueAt, after.key];
-    return (await this.#query<Row>("due", values)).map(rowOf).map(dueEntryOf);
+    return (await this.#query<Row>("due", values)).map(rowOf).map(durable.dueEntryOf);
   }
 
   /** Returns the database's time from which a write that is sent now must be skipped. */
@@ -287,10 +266,10 @@ function rowOf({ key, revision, ...row }: Row): StoreRow {
 function explain(error: unknown): string {
   const { code } = isObject(error) ? error : {};
   const text = describeThrown(error).replace(/:\/\/\S*@/g, "://…@");
-  return explainBy(KNOWN, typeof code === "string" ? `${text}, ${code}` : text);
+  return durable.explainBy(KNOWN, typeof code === "string" ? `${text}, ${code}` : text);
 }
 
-const KNOWN: Parameters<typeof explainBy>[0] = [
+const KNOWN: Parameters<typeof durable.explainBy>[0] = [
   [/3F000|42P01|42883/, `the tables do not exist; ${CALL_MIGRATION}`],
   [/42501/, "the role lacks a permission; grant it as docs/calls.md shows"],
   [/53100|53200/, "the server has no space left"],

@@ -7,25 +7,8 @@
 
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
-import {
-  type CallStore,
-  type DueEntry,
-  dueEntryOf,
-  type DueQuery,
-  earliestOf,
-  explainBy,
-  MAX_OWNER_BYTES,
-  openCallStore,
-  ownerOf,
-  quotaExhausted,
-  readPages,
-  shardOf,
-  STORE_LIMITS,
-  type StoreDriver,
-  type StoreLimits,
-  type StoreRow,
-  type StoreWrite,
-} from "../../execute/durable/mod.ts";
+import * as durable from "../../execute/durable/mod.ts";
+import { ownerOf, type StoreRow } from "../../execute/durable/mod.ts";
 import {
   checkFlag,
   checkPort,
@@ -62,7 +45,7 @@ export interface RedisClient {
 }
 
 /** Options for {@linkcode redisCallStore}. */
-export interface RedisCallStoreOptions extends Pick<StoreLimits, "maxOwnerBytes"> {
+export interface RedisCallStoreOptions extends Pick<durable.StoreLimits, "maxOwnerBytes"> {
   /** The beginning of the store's keys in Redis. @default {"plue"} */
   readonly prefix?: string;
   /**
@@ -100,14 +83,14 @@ const DIGEST = createHash("sha1").update(SCRIPT).digest("hex");
 
 const DEFAULTS = {
   prefix: "plue",
-  maxOwnerBytes: MAX_OWNER_BYTES,
+  maxOwnerBytes: durable.MAX_OWNER_BYTES,
   timeoutMs: 2_000,
   allowsLostWrites: false,
   checksServer: true,
 };
 const CHECKS = {
   prefix: matching('at most 64 letters, digits, ".", "_", ":" and "-"', /^[\w.:-]{1,64}$/),
-  maxOwnerBytes: STORE_LIMITS.maxOwnerBytes,
+  maxOwnerBytes: durable.STORE_LIMITS.maxOwnerBytes,
   timeoutMs: numberFrom(1, MAX_TIMEOUT_MS),
   allowsLostWrites: checkFlag,
   checksServer: checkFlag,
@@ -143,7 +126,7 @@ type Settings = Required<RedisCallStoreOptions>;
 export async function redisCallStore(
   client: RedisClient,
   options: RedisCallStoreOptions = {},
-): Promise<CallStore> {
+): Promise<durable.CallStore> {
   const settings: Settings = { ...DEFAULTS, ...readFields(ACTION, options, CHECKS) };
   if (!isObject(client)) {
     fail(
@@ -156,10 +139,10 @@ export async function redisCallStore(
     fail(ACTION, "the client queues writes while it is offline; set disableOfflineQueue: true");
   }
   if (client.listenerCount("error") === 0) client.on("error", noop);
-  return await openCallStore(ACTION, new RedisDriver(client, settings));
+  return await durable.openCallStore(ACTION, new RedisDriver(client, settings));
 }
 
-class RedisDriver implements StoreDriver {
+class RedisDriver implements durable.StoreDriver {
   readonly #scripts: RedisScripts;
   readonly #settings: Settings;
   /** The time of each shard's server, minus this process's monotonic clock, in milliseconds. */
@@ -198,14 +181,16 @@ class RedisDriver implements StoreDriver {
     return found === null ? undefined : rowOf(key, found);
   }
 
-  async put({ key, value, expected, expires, due }: StoreWrite): Promise<number | undefined> {
+  async put(
+    { key, value, expected, expires, due }: durable.StoreWrite,
+  ): Promise<number | undefined> {
     const about = [expected, expires, due, this.#settings.maxOwnerBytes].map((one) =>
       `${one ?? ""}`
     );
     const answer = await this.#ask(ownerOf(key), "put", key, ...about, Buffer.from(value.buffer));
     if (answer === null) return undefined;
     if (typeof answer === "number") return answer;
-    throw quotaExhausted();
+    throw durable.quotaExhausted();
   }
 
   async remove(key: string, revision: number): Promise<boolean> {
@@ -217,17 +202,22 @@ class RedisDriver implements StoreDriver {
     if (own !== undefined) yield own;
     // All keys that begin with `<prefix>.`: "/" follows "." in ASCII.
     const first = `${prefix}.`;
-    yield* readPages(after > first ? after : first, async (last) => {
+    yield* durable.readPages(after > first ? after : first, async (last) => {
       const range = [last === first ? `[${first}` : `(${last}`, `(${prefix}/`];
       return rowsOf(await this.#ask(ownerOf(prefix), "list", ...range));
     });
   }
 
-  async due({ kind, before, limit, after }: DueQuery): Promise<readonly DueEntry[]> {
+  async due(
+    { kind, before, limit, after }: durable.DueQuery,
+  ): Promise<readonly durable.DueEntry[]> {
     const query = [kind, before, limit, after.dueAt, after.key].map(String);
     const shards = await this.#askAll("due", ...query);
-    const found = shards.map((rows) => ({ entries: rowsOf(rows).map(dueEntryOf), isCut: false }));
-    return earliestOf(found, limit);
+    const found = shards.map((rows) => ({
+      entries: rowsOf(rows).map(durable.dueEntryOf),
+      isCut: false,
+    }));
+    return durable.earliestOf(found, limit);
   }
 
   now(): number {
@@ -235,7 +225,7 @@ class RedisDriver implements StoreDriver {
   }
 
   async #ask(owner: string, ...args: readonly (string | Buffer)[]): Promise<unknown> {
-    return await this.#run(shardOf(owner, SHARDS), args);
+    return await this.#run(durable.shardOf(owner, SHARDS), args);
   }
 
   async #askAll(...args: readonly string[]): Promise<readonly unknown[]> {
@@ -277,7 +267,7 @@ class RedisDriver implements StoreDriver {
 
   explain(error: unknown): string {
     const advice = "the user may not run INFO, or another command; see checksServer";
-    return explainBy([[/NOPERM|can't run this command/, advice]], describeThrown(error));
+    return durable.explainBy([[/NOPERM|can't run this command/, advice]], describeThrown(error));
   }
 }
 

@@ -1,17 +1,8 @@
 /** A circuit breaker per tool and principal. */
 
 import type { Call, Layer } from "../../execute/mod.ts";
-import {
-  BoundedMap,
-  type FailureCode,
-  MAX_TIMEOUT_MS,
-  numberFrom,
-  once,
-  oneOf,
-  readFields,
-  type Tool,
-  wholeFrom,
-} from "../../tool/mod.ts";
+import * as check from "../../tool/mod.ts";
+import { BoundedMap, type FailureCode, once, type Tool } from "../../tool/mod.ts";
 
 /** Options for {@linkcode breakCircuits}. */
 export interface CircuitBreakerOptions {
@@ -38,9 +29,9 @@ export interface CircuitBreakerOptions {
 }
 
 const CHECKS = {
-  per: oneOf(["principal", "tool"] as const),
-  failures: wholeFrom(1),
-  coolDownMs: numberFrom(1, MAX_TIMEOUT_MS),
+  per: check.oneOf(["principal", "tool"] as const),
+  failures: check.wholeFrom(1),
+  coolDownMs: check.numberFrom(1, check.MAX_TIMEOUT_MS),
 };
 
 /** The maximum number of circuits of a tool. A further circuit evicts the least recently used one. */
@@ -94,7 +85,7 @@ const createCircuit = (): Circuit => ({ failures: 0, triesAt: 0, trial: undefine
  * @throws {TypeError | RangeError} If an option is invalid.
  */
 export function breakCircuits(options: CircuitBreakerOptions = {}): Layer {
-  const read = readFields("break circuits", options, CHECKS);
+  const read = check.readFields("break circuits", options, CHECKS);
   const { per = "principal", failures = 5, coolDownMs = 30_000 } = read;
   const tools: WeakMap<Tool, BoundedMap<string | undefined, Circuit>> = new WeakMap();
   return {

@@ -1,13 +1,7 @@
 /** A cache of results, in a call store. */
 
-import {
-  type CallStore,
-  definitionDigest,
-  MAX_STORED_BYTES,
-  openMemoryValues,
-  ownerDigest,
-  StoredRecords,
-} from "../../execute/durable/mod.ts";
+import * as durable from "../../execute/durable/mod.ts";
+import { StoredRecords } from "../../execute/durable/mod.ts";
 import { type Call, type CallInfo, CallView, type Layer } from "../../execute/mod.ts";
 import {
   anyValue,
@@ -51,7 +45,7 @@ export interface ResultCacheOptions {
    *
    * @default {memoryCallStore()}
    */
-  readonly store?: CallStore | undefined;
+  readonly store?: durable.CallStore | undefined;
   /**
    * The maximum time that a call waits for the store, in milliseconds. A call waits before the tool
    * runs, for at most half of the call's remaining time, and again at the end of the call.
@@ -94,7 +88,7 @@ const checkTools: Check<ReadonlyMap<string, CachedTool>> = (action, tools, point
 
 const CHECKS = {
   tools: checkTools,
-  store: anyValue as Check<CallStore>,
+  store: anyValue as Check<durable.CallStore>,
   storeTimeoutMs: numberFrom(1, MAX_TIMEOUT_MS),
   clock: anyValue as Check<Pick<RegistryClock, "timestamp">>,
 };
@@ -137,7 +131,7 @@ const CHECKS = {
  * @throws {TypeError | RangeError} If an option is invalid.
  */
 export function cacheResults(options: ResultCacheOptions): ResultCache {
-  const { tools, store = openMemoryValues(), storeTimeoutMs = 1_000, clock = systemClock } =
+  const { tools, store = durable.openMemoryValues(), storeTimeoutMs = 1_000, clock = systemClock } =
     readFields(ACTION, options, CHECKS);
   checkPort(ACTION, "store", store, ["get", "create", "update"]);
   if (tools === undefined) fail(ACTION, "tools is missing");
@@ -206,7 +200,7 @@ class StoredResults {
   readonly #results: StoredRecords<StoredResult>;
   readonly #generations: StoredRecords<Generation>;
 
-  constructor(store: Pick<CallStore, "get" | "create" | "update">) {
+  constructor(store: Pick<durable.CallStore, "get" | "create" | "update">) {
     this.#results = new StoredRecords(store, ({ expiresAt }) => expiresAt);
     this.#generations = new StoredRecords(store, ({ expiresAt }) => expiresAt);
   }
@@ -226,8 +220,8 @@ class StoredResults {
     if (!isTags(names)) throw new TypeError(`The tags of "${tool.id}" must be a list of words`);
     const inputs = attemptOr(undefined, () => copyJson([args, context], "the inputs of a result"));
     if (inputs === undefined) return undefined;
-    const text = canonicalJson([tool.id, await definitionDigest(tool), inputs]);
-    const key = `result.${await ownerDigest(principal)}.${await ownerDigest(text)}`;
+    const text = canonicalJson([tool.id, await durable.definitionDigest(tool), inputs]);
+    const key = `result.${await durable.ownerDigest(principal)}.${await durable.ownerDigest(text)}`;
     const stored = await this.#results.store.get(key);
     // Reads the tags before the tool runs, so that `invalidate` also affects this result.
     const tags = await Promise.all(names.map(async (name) => {
@@ -250,7 +244,7 @@ class StoredResults {
   ): Promise<void> {
     const result: StoredResult = { content, ...(blocks && { blocks }), tags, expiresAt };
     const { byteLength } = this.#results.encode(result, key);
-    if (byteLength <= MAX_STORED_BYTES) await this.#results.write(key, result, revision);
+    if (byteLength <= durable.MAX_STORED_BYTES) await this.#results.write(key, result, revision);
   }
 
   async invalidate(name: string, expiresAt: number): Promise<void> {
@@ -260,5 +254,5 @@ class StoredResults {
 }
 
 async function tagKey(name: string): Promise<string> {
-  return `tag.shared.${await ownerDigest(name)}`;
+  return `tag.shared.${await durable.ownerDigest(name)}`;
 }

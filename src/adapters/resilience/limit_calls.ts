@@ -1,20 +1,8 @@
 /** Limits the number of a model's calls: per conversation, per message or per caller. */
 
 import { type CallInfo, CallView, fingerprintOf, type Layer } from "../../execute/mod.ts";
-import {
-  anyValue,
-  type Check,
-  checkPort,
-  createCheck,
-  fail,
-  isListOf,
-  isWord,
-  MAX_TIMEOUT_MS,
-  numberFrom,
-  oneOf,
-  readFields,
-  wholeFrom,
-} from "../../tool/mod.ts";
+import * as check from "../../tool/mod.ts";
+import { fail, isListOf, isWord } from "../../tool/mod.ts";
 import { type RateLimitStore, WindowCounts } from "../http/mod.ts";
 
 /** One limit. */
@@ -62,11 +50,11 @@ const OF = {
 };
 
 const CHECKS = {
-  per: oneOf(["session", "message", "principal"] as const),
-  of: oneOf(["all", "tool", "same"] as const),
-  limit: wholeFrom(0),
-  tools: createCheck("a list of ids", (value) => isListOf(value, isWord)),
-} satisfies { readonly [Field in keyof CallLimit]-?: Check };
+  per: check.oneOf(["session", "message", "principal"] as const),
+  of: check.oneOf(["all", "tool", "same"] as const),
+  limit: check.wholeFrom(0),
+  tools: check.createCheck("a list of ids", (value) => isListOf(value, isWord)),
+} satisfies { readonly [Field in keyof CallLimit]-?: check.Check };
 
 /**
  * Creates a layer that fails the calls beyond a limit with `denied` and a message for the model.
@@ -99,7 +87,7 @@ export function limitCalls(limits: readonly CallLimit[], options: CallLimitOptio
   if (!Array.isArray(limits)) fail(ACTION, "the limits must be a list");
   const rules = limits.map((given: CallLimit, index) => {
     const pointer = (field: string): string => `/${index}/${field}`;
-    const { per, of = "tool", limit, tools } = readFields(ACTION, given, CHECKS, pointer);
+    const { per, of = "tool", limit, tools } = check.readFields(ACTION, given, CHECKS, pointer);
     if (per === undefined) fail(ACTION, `${pointer("per")} is missing`);
     if (limit === undefined) fail(ACTION, `${pointer("limit")} is missing`);
     const times = limit === 1 ? "once" : `${limit} times`;
@@ -108,11 +96,11 @@ export function limitCalls(limits: readonly CallLimit[], options: CallLimitOptio
     }; continue with the results that you have`;
     return { per, of, limit, tools, index, problem };
   });
-  const { windowMs = 3_600_000, store } = readFields(ACTION, options, {
-    windowMs: numberFrom(1, MAX_TIMEOUT_MS),
-    store: anyValue as Check<RateLimitStore>,
+  const { windowMs = 3_600_000, store } = check.readFields(ACTION, options, {
+    windowMs: check.numberFrom(1, check.MAX_TIMEOUT_MS),
+    store: check.anyValue as check.Check<RateLimitStore>,
   });
-  checkPort(ACTION, "store", store, ["take"]);
+  check.checkPort(ACTION, "store", store, ["take"]);
   const counts = new WindowCounts();
   return {
     name: "call-limits",

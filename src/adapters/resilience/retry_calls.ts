@@ -1,16 +1,8 @@
 /** Retries failed calls, after delays that grow. */
 
 import type { Call, Layer } from "../../execute/mod.ts";
-import {
-  createCheck,
-  type FailureCode,
-  isFailureCode,
-  isListOf,
-  MAX_TIMEOUT_MS,
-  numberFrom,
-  readFields,
-  wholeFrom,
-} from "../../tool/mod.ts";
+import * as check from "../../tool/mod.ts";
+import { type FailureCode, isFailureCode, isListOf } from "../../tool/mod.ts";
 
 /** Options for {@linkcode retryCalls}. */
 export interface RetryOptions {
@@ -36,9 +28,9 @@ export interface RetryOptions {
 const MAX_DELAY_MS = 10_000;
 
 const CHECKS = {
-  maxAttempts: wholeFrom(1),
-  initialDelayMs: numberFrom(0, MAX_TIMEOUT_MS),
-  codes: createCheck("a list of failure codes", (value) => isListOf(value, isFailureCode)),
+  maxAttempts: check.wholeFrom(1),
+  initialDelayMs: check.numberFrom(0, check.MAX_TIMEOUT_MS),
+  codes: check.createCheck("a list of failure codes", (value) => isListOf(value, isFailureCode)),
 };
 
 /**
@@ -73,7 +65,7 @@ const CHECKS = {
  * @throws {TypeError | RangeError} If an option is invalid.
  */
 export function retryCalls(options: RetryOptions = {}): Layer {
-  const read = readFields("retry calls", options, CHECKS);
+  const read = check.readFields("retry calls", options, CHECKS);
   const { maxAttempts = 3, initialDelayMs = 200, codes = [] } = read;
   return {
     name: "retry",

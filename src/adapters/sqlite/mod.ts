@@ -6,35 +6,12 @@
  */
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import {
-  type CallStore,
-  createCallStore,
-  type DueEntry,
-  dueEntryOf,
-  type DueQuery,
-  explainBy,
-  readPages,
-  SqlEntries,
-  sqlSchema,
-  STORE_LIMITS,
-  type StoreDriver,
-  type StoreLimits,
-  type StoreRow,
-  type StoreWrite,
-} from "../../execute/durable/mod.ts";
-import {
-  checkFlag,
-  checkWord,
-  describeThrown,
-  fail,
-  numberFrom,
-  readFields,
-  sleep,
-  systemClock,
-} from "../../tool/mod.ts";
+import * as durable from "../../execute/durable/mod.ts";
+import * as check from "../../tool/mod.ts";
+import { describeThrown, fail, sleep, systemClock } from "../../tool/mod.ts";
 
 /** Options for {@linkcode sqliteCallStore}. */
-export interface SqliteCallStoreOptions extends StoreLimits {
+export interface SqliteCallStoreOptions extends durable.StoreLimits {
   /**
    * If true, a write resolves only after it is on the disk. If false, writes survive a crash of the
    * process, but a power failure may lose the last writes.
@@ -45,7 +22,7 @@ export interface SqliteCallStoreOptions extends StoreLimits {
 }
 
 /** A {@linkcode CallStore} in a file. */
-export interface SqliteCallStore extends CallStore, Disposable {
+export interface SqliteCallStore extends durable.CallStore, Disposable {
   /** Closes the file. Later operations of the store reject. */
   close(): void;
 }
@@ -61,7 +38,11 @@ const WRITES_TO_SWEEP = 256;
 /** The size in bytes after which a page ends. A larger page would block the process for too long. */
 const PAGE_BYTES = 65_536;
 
-const CHECKS = { ...STORE_LIMITS, maxBytes: numberFrom(65_536), syncsEachWrite: checkFlag };
+const CHECKS = {
+  ...durable.STORE_LIMITS,
+  maxBytes: check.numberFrom(65_536),
+  syncsEachWrite: check.checkFlag,
+};
 
 /**
  * Opens a {@linkcode CallStore} in a file. The file is created if it does not exist; its folder
@@ -85,9 +66,9 @@ export async function sqliteCallStore(
   path: string,
   options: SqliteCallStoreOptions = {},
 ): Promise<SqliteCallStore> {
-  const read = readFields(ACTION, options, CHECKS);
+  const read = check.readFields(ACTION, options, CHECKS);
   const { maxBytes = 2 ** 30, maxOwnerBytes = maxBytes / 8, clock = systemClock } = read;
-  checkWord(ACTION, path, "its path");
+  check.checkWord(ACTION, path, "its path");
   const sqlite = await import("node:sqlite").catch((cause) =>
     fail(ACTION, "this runtime has no node:sqlite; Node has it from version 22.13 on", cause)
   );
@@ -106,7 +87,7 @@ export async function sqliteCallStore(
     opened.exec(`pragma max_page_count = ${Math.floor(maxBytes / pageSize)}`);
     const driver = new SqliteDriver(opened, { maxOwnerBytes, lock, clock });
     const close = (): void => void (opened.isOpen && opened.close());
-    return { ...createCallStore(driver), close, [Symbol.dispose]: close };
+    return { ...durable.createCallStore(driver), close, [Symbol.dispose]: close };
   } catch (cause) {
     db?.close();
     throw new Error(`Cannot ${ACTION} "${path}": ${explain(cause)}`, { cause });
@@ -124,7 +105,7 @@ function prepare(db: DatabaseSync, syncsEachWrite = false): void {
   try {
     // Checks again, because another process may have created the tables meanwhile.
     const version = numberIn(db, "user_version");
-    if (version === 0) db.exec(`${sqlSchema()} pragma user_version = ${VERSION};`);
+    if (version === 0) db.exec(`${durable.sqlSchema()} pragma user_version = ${VERSION};`);
     else if (version !== VERSION) throw new Error("another version of plue created it");
     db.exec("commit");
   } catch (error) {
@@ -137,14 +118,14 @@ function numberIn(db: DatabaseSync, pragma: string): number {
   return Number(Object.values(db.prepare(`pragma ${pragma}`).get() ?? {})[0]);
 }
 
-interface Settings extends Required<Pick<StoreLimits, "maxOwnerBytes" | "clock">> {
+interface Settings extends Required<Pick<durable.StoreLimits, "maxOwnerBytes" | "clock">> {
   readonly lock: FileLock;
 }
 
-class SqliteDriver implements StoreDriver {
+class SqliteDriver implements durable.StoreDriver {
   readonly #db: DatabaseSync;
   readonly #settings: Settings;
-  readonly #entries: SqlEntries;
+  readonly #entries: durable.SqlEntries;
   #writes = 0;
 
   readonly explain = explain;
@@ -153,7 +134,7 @@ class SqliteDriver implements StoreDriver {
     this.#db = db;
     this.#settings = settings;
     const statements = new Map<string, StatementSync>();
-    this.#entries = new SqlEntries((text, ...values) => {
+    this.#entries = new durable.SqlEntries((text, ...values) => {
       const statement = statements.get(text) ?? db.prepare(text);
       statements.set(text, statement);
       // Deno's iterate() ends without the error of a statement that fails.
@@ -161,11 +142,11 @@ class SqliteDriver implements StoreDriver {
     }, PAGE_BYTES);
   }
 
-  async get(key: string): Promise<StoreRow | undefined> {
+  async get(key: string): Promise<durable.StoreRow | undefined> {
     return await this.#attempt((now) => this.#entries.get(key, now));
   }
 
-  async put(write: StoreWrite): Promise<number | undefined> {
+  async put(write: durable.StoreWrite): Promise<number | undefined> {
     const { maxOwnerBytes } = this.#settings;
     return await this.#write((now) => this.#entries.put(write, maxOwnerBytes, now));
   }
@@ -174,22 +155,22 @@ class SqliteDriver implements StoreDriver {
     return await this.#write((now) => this.#entries.remove(key, revision, now));
   }
 
-  async *list(prefix: string, after: string): AsyncGenerator<StoreRow, void> {
+  async *list(prefix: string, after: string): AsyncGenerator<durable.StoreRow, void> {
     const { clock } = this.#settings;
     const read = (from: string) => this.#attempt(() => this.#entries.list(prefix, from));
-    for await (const row of readPages(after, read)) {
+    for await (const row of durable.readPages(after, read)) {
       if ((row.expires ?? Infinity) > clock.timestamp()) yield row;
     }
   }
 
-  async due(query: DueQuery): Promise<readonly DueEntry[]> {
-    const found: DueEntry[] = [];
+  async due(query: durable.DueQuery): Promise<readonly durable.DueEntry[]> {
+    const found: durable.DueEntry[] = [];
     for (;;) {
       const [limit, after] = [query.limit - found.length, found.at(-1) ?? query.after];
       const { rows, isCut } = await this.#attempt((now) =>
         this.#entries.due({ ...query, limit, after }, now)
       );
-      found.push(...rows.map(dueEntryOf));
+      found.push(...rows.map(durable.dueEntryOf));
       if (!isCut || rows.length === limit) return found;
       // Many large values without a pause would block the process.
       await sleep(0);
@@ -261,7 +242,7 @@ class FileLock {
 
 /** Returns an error message for readers without knowledge of SQLite. */
 function explain(error: unknown): string {
-  return explainBy([
+  return durable.explainBy([
     [/disk is full|disk I\/O/, "the disk or the store is full"],
     [/not a database|malformed|corrupt/, "the file is damaged, or is not a store"],
     [/\b(locked|busy)\b/, "another process has locked the file"],

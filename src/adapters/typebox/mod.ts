@@ -13,21 +13,8 @@ import {
   ToolRegistry as FullRegistry,
   type ToolRegistryOptions as FullRegistryOptions,
 } from "../../registry/mod.ts";
-import {
-  ASSERTED_FORMATS,
-  CheckGenerator,
-  type Dialect,
-  hardened,
-  type Hardening,
-  isSchemaEngine,
-  type NormalizedSchema,
-  normalizeSchema,
-  type SchemaEngine,
-  SchemaInterpreter,
-  type SchemaValidator,
-  vagueIssue,
-  withSchemaCheck,
-} from "../../schema/mod.ts";
+import * as schemas from "../../schema/mod.ts";
+import type { SchemaEngine } from "../../schema/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
 import { describeThrown, fail, type Issue, type JsonSchema } from "../../tool/mod.ts";
 
@@ -67,18 +54,22 @@ export interface TypeboxEngineOptions {
  */
 export function typeboxEngine(options: TypeboxEngineOptions = {}): SchemaEngine {
   const { formats = "assert", codeGeneration = true } = options;
-  const asserted = formats === "assert" ? ASSERTED_FORMATS : new Set<string>();
-  return withSchemaCheck({
+  const asserted = formats === "assert" ? schemas.ASSERTED_FORMATS : new Set<string>();
+  return schemas.withSchemaCheck({
     name: "typebox",
-    compile(schema: JsonSchema, dialect: Dialect, hardening?: Hardening): SchemaValidator {
-      const form = normalizeSchema(schema, dialect, { formats: asserted });
-      let interpreter: SchemaInterpreter | undefined;
+    compile(
+      schema: JsonSchema,
+      dialect: schemas.Dialect,
+      hardening?: schemas.Hardening,
+    ): schemas.SchemaValidator {
+      const form = schemas.normalizeSchema(schema, dialect, { formats: asserted });
+      let interpreter: schemas.SchemaInterpreter | undefined;
       const find = (value: unknown, maxSteps?: number): readonly Issue[] =>
-        (interpreter ??= new SchemaInterpreter(form, Formats.Test, hardening))
+        (interpreter ??= new schemas.SchemaInterpreter(form, Formats.Test, hardening))
           .issues(value, maxSteps);
       const issues = (value: unknown): readonly Issue[] => {
         const found = find(value);
-        return found.length > 0 ? found : [vagueIssue()];
+        return found.length > 0 ? found : [schemas.vagueIssue()];
       };
       const caches = hardening?.repeatsParts(form) ?? false;
       const check = (codeGeneration ? compile(form, caches, hardening) : undefined) ??
@@ -90,13 +81,14 @@ export function typeboxEngine(options: TypeboxEngineOptions = {}): SchemaEngine 
 
 /** Compiles a schema; returns `undefined` where code may not be generated. */
 function compile(
-  form: NormalizedSchema,
+  form: schemas.NormalizedSchema,
   caches: boolean,
-  hardening: Hardening | undefined,
+  hardening: schemas.Hardening | undefined,
 ): ((value: unknown) => boolean) | undefined {
   let run: (value: unknown) => boolean;
   try {
-    run = new CheckGenerator(form, Formats.Test, hardening?.compilePattern, caches).generate();
+    run = new schemas.CheckGenerator(form, Formats.Test, hardening?.compilePattern, caches)
+      .generate();
   } catch (cause) {
     // Code must not be generated, or is too deep for the stack. The name is compared, because an
     // error of another realm is not an `instanceof` this realm's EvalError.
@@ -117,12 +109,12 @@ let engine: SchemaEngine | undefined;
 
 /** Returns one hardened engine for all registries, so that a shared schema is compiled once. */
 export function defaultEngine(): SchemaEngine {
-  return engine ??= hardened(typeboxEngine());
+  return engine ??= schemas.hardened(typeboxEngine());
 }
 
 /** Returns the hardened engine; other values unchanged, so that the core rejects them. */
 function harden(engine: SchemaEngine): SchemaEngine {
-  return isSchemaEngine(engine) ? hardened(engine) : engine;
+  return schemas.isSchemaEngine(engine) ? schemas.hardened(engine) : engine;
 }
 
 /** Options for {@linkcode ToolRegistry}. */

@@ -1,14 +1,7 @@
 /** Storage for data that outlives a call: used tickets, tasks, idempotency keys, counts. */
 
-import {
-  anyValue,
-  type Check,
-  checkPort,
-  fail,
-  isObject,
-  numberFrom,
-  type RegistryClock,
-} from "../../tool/mod.ts";
+import * as check from "../../tool/mod.ts";
+import { fail, isObject, type RegistryClock } from "../../tool/mod.ts";
 
 /** A value in a store. */
 export interface StoredValue {
@@ -113,7 +106,7 @@ const METHODS = ["get", "create", "update", "delete", "list", "due"] as const;
 /** Rejects an invalid store. @throws {TypeError} */
 export function checkStore(action: string, store: CallStore): void {
   if (!isObject(store)) fail(action, "store must be a CallStore");
-  checkPort(action, "store", store as CallStore, METHODS);
+  check.checkPort(action, "store", store as CallStore, METHODS);
 }
 
 /** Rejects an invalid key. @throws {TypeError} */
@@ -164,11 +157,11 @@ export interface StoreLimits {
 
 /** The checks of these options. */
 export const STORE_LIMITS: {
-  readonly [Name in keyof StoreLimits]-?: Check<Required<StoreLimits>[Name]>;
+  readonly [Name in keyof StoreLimits]-?: check.Check<Required<StoreLimits>[Name]>;
 } = {
-  maxBytes: numberFrom(1),
-  maxOwnerBytes: numberFrom(1),
-  clock: anyValue as Check<Pick<RegistryClock, "timestamp">>,
+  maxBytes: check.numberFrom(1),
+  maxOwnerBytes: check.numberFrom(1),
+  clock: check.anyValue as check.Check<Pick<RegistryClock, "timestamp">>,
 };
 
 /** The quota of a principal in stores without a limit of their own, in bytes. */

@@ -1,23 +1,12 @@
 /** A call store in memory. */
 
 import { defined, readFields, type RegistryClock, systemClock } from "../../tool/mod.ts";
-import {
-  type CallStore,
-  checkStored,
-  checkStoreKey,
-  checkStorePrefix,
-  entryWeight,
-  ownerOf,
-  quotaExhausted,
-  STORE_LIMITS,
-  type StoredValue,
-  type StoreLimits,
-  type StoreOptions,
-} from "./call_store.ts";
+import * as stores from "./call_store.ts";
+import type { StoredValue } from "./call_store.ts";
 import { Quotas } from "./quotas.ts";
 import { compareDue } from "./store_driver.ts";
 
-interface Entry extends StoredValue, StoreOptions {
+interface Entry extends StoredValue, stores.StoreOptions {
   readonly owner: string;
   readonly weight: number;
 }
@@ -43,7 +32,7 @@ const SWEEP_MS = 1_000;
  * @throws {TypeError} If an option is unknown.
  * @throws {RangeError} If a number is out of range.
  */
-export function memoryCallStore(options: StoreLimits = {}): CallStore {
+export function memoryCallStore(options: stores.StoreLimits = {}): stores.CallStore {
   const entries = openEntries(options);
   return {
     ...memoryValues(entries),
@@ -55,7 +44,7 @@ export function memoryCallStore(options: StoreLimits = {}): CallStore {
         return true;
       }),
     async *list(prefix, after = "") {
-      checkStorePrefix(prefix);
+      stores.checkStorePrefix(prefix);
       const keys = entries.living().map(([key]) => key);
       const isListed = (key: string): boolean =>
         key > after && (key === prefix || key.startsWith(`${prefix}.`));
@@ -81,10 +70,10 @@ export function openMemoryValues(): MemoryValues {
   return memoryValues(openEntries({}));
 }
 
-type MemoryValues = Pick<CallStore, "get" | "create" | "update">;
+type MemoryValues = Pick<stores.CallStore, "get" | "create" | "update">;
 
-function openEntries(options: StoreLimits): Entries {
-  const read = readFields("make a store in memory", options, STORE_LIMITS);
+function openEntries(options: stores.StoreLimits): Entries {
+  const read = readFields("make a store in memory", options, stores.STORE_LIMITS);
   const { maxBytes = 67_108_864, maxOwnerBytes = maxBytes / 8, clock = systemClock } = read;
   return new Entries(new Quotas(maxBytes, maxOwnerBytes), clock);
 }
@@ -94,10 +83,10 @@ function memoryValues(entries: Entries): MemoryValues {
     key: string,
     value: Uint8Array,
     revision: number | undefined,
-    options: StoreOptions = {},
+    options: stores.StoreOptions = {},
   ): Promise<number | undefined> =>
     settled(() => {
-      checkStored(key, value);
+      stores.checkStored(key, value);
       const entry = entries.find(key);
       return entry?.revision === revision ? entries.put(key, value, options, entry) : undefined;
     });
@@ -139,7 +128,7 @@ class Entries {
   }
 
   find(key: string): Entry | undefined {
-    checkStoreKey(key);
+    stores.checkStoreKey(key);
     this.#forgetExpired();
     const entry = this.#entries.get(key);
     if (entry === undefined || this.#clock.timestamp() < (entry.expiresAt ?? Infinity)) {
@@ -149,14 +138,14 @@ class Entries {
   }
 
   /** Stores a value, which replaces the entry `before`, and returns the revision of the value. */
-  put(key: string, value: Uint8Array, options: StoreOptions, before?: Entry): number {
+  put(key: string, value: Uint8Array, options: stores.StoreOptions, before?: Entry): number {
     const { expiresAt, dueAt } = options;
-    const owner = ownerOf(key);
-    const weight = entryWeight(key, value.byteLength);
+    const owner = stores.ownerOf(key);
+    const weight = stores.entryWeight(key, value.byteLength);
     const more = weight - (before?.weight ?? 0);
     const exceeded = this.#quotas.exceeded(owner, more);
     if (exceeded === "total") throw new RangeError("Cannot store a value: the store is full");
-    if (exceeded === "quota") throw quotaExhausted();
+    if (exceeded === "quota") throw stores.quotaExhausted();
     if (before !== undefined) this.forget(key, before);
     const revision = ++this.#revisions;
     const entry = { value: value.slice(), revision, owner, weight };

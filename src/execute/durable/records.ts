@@ -45,7 +45,6 @@ export class StoredRecords<R, Store extends RecordStore = RecordStore> {
     return parseJson(value) as R;
   }
 
-  /** Returns the options of a write. */
   optionsOf(record: R): StoreOptions {
     return { expiresAt: this.#expiresAt(record) };
   }

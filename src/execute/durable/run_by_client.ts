@@ -1,14 +1,7 @@
 /** Tools that the caller runs: the call waits for their result. */
 
-import {
-  checkText,
-  createCheck,
-  isObject,
-  type JsonSchema,
-  readFields,
-  type ToolContext,
-  ToolResult,
-} from "../../tool/mod.ts";
+import * as check from "../../tool/mod.ts";
+import { isObject, type JsonSchema, type ToolContext, ToolResult } from "../../tool/mod.ts";
 
 const KEY = "client";
 
@@ -20,7 +13,10 @@ export interface RunByClientOptions {
   readonly message?: string;
 }
 
-const CHECKS = { returns: createCheck<JsonSchema>("a JSON Schema", isObject), message: checkText };
+const CHECKS = {
+  returns: check.createCheck<JsonSchema>("a JSON Schema", isObject),
+  message: check.checkText,
+};
 
 /**
  * Returns the `execute` of a tool that the caller runs, for example in a browser or on a device.
@@ -69,7 +65,7 @@ export function runByClient(
   options: RunByClientOptions = {},
   // `returns` validates the result, so the result has the tool's type.
 ): (params: unknown, context: ToolContext<never, never>) => Promise<never> {
-  const read = readFields("let the client run a tool", options, CHECKS);
+  const read = check.readFields("let the client run a tool", options, CHECKS);
   const { returns, message = "Run this tool, and answer with its result" } = read;
   const question = { kind: "client", message, ...(returns && { schema: returns }) } as const;
   return async (_params, { ask }) => {

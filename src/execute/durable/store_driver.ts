@@ -1,19 +1,7 @@
 /** Call stores over drivers for several kinds of storage; shards, and tables in SQLite. */
 
-import {
-  type CallStore,
-  checkStored,
-  checkStoreKey,
-  checkStorePrefix,
-  type DueEntry,
-  type DuePlace,
-  ENTRY_BYTES,
-  entryWeight,
-  ownerOf,
-  quotaExhausted,
-  type StoredEntry,
-  type StoreOptions,
-} from "./call_store.ts";
+import * as stores from "./call_store.ts";
+import type { DueEntry } from "./call_store.ts";
 
 /** An entry of a driver. A time is `null` if it is not set. */
 export interface StoreRow {
@@ -39,7 +27,7 @@ export interface DueQuery {
   readonly kind: string;
   readonly before: number;
   readonly limit: number;
-  readonly after: DuePlace;
+  readonly after: stores.DuePlace;
 }
 
 /** Reads and writes a storage, with valid arguments. A `RangeError` means an exceeded limit. */
@@ -56,7 +44,7 @@ export interface StoreDriver {
   now?(): number;
 }
 
-export function createCallStore(driver: StoreDriver): CallStore {
+export function createCallStore(driver: StoreDriver): stores.CallStore {
   const failed = (cause: unknown): never => {
     if (cause instanceof RangeError) throw cause;
     throw new Error(`Cannot use the store of calls: ${driver.explain(cause)}`, { cause });
@@ -65,9 +53,9 @@ export function createCallStore(driver: StoreDriver): CallStore {
     key: string,
     given: Uint8Array,
     expected: number | null,
-    { expiresAt = Infinity, dueAt = Infinity }: StoreOptions = {},
+    { expiresAt = Infinity, dueAt = Infinity }: stores.StoreOptions = {},
   ): Promise<number | undefined> {
-    checkStored(key, given);
+    stores.checkStored(key, given);
     const [expires = null, due = null] = [expiresAt, dueAt].map((at) =>
       at === Infinity ? null : at
     );
@@ -77,18 +65,18 @@ export function createCallStore(driver: StoreDriver): CallStore {
   }
   return {
     async get(key) {
-      checkStoreKey(key);
+      stores.checkStoreKey(key);
       const row = await driver.get(key).catch(failed);
       return row && entryOf(row);
     },
     create: (key, value, options) => put(key, value, null, options),
     update: (key, value, revision, options) => put(key, value, revision, options),
     async delete(key, revision) {
-      checkStoreKey(key);
+      stores.checkStoreKey(key);
       return await driver.remove(key, revision).catch(failed);
     },
     async *list(prefix, after = "") {
-      checkStorePrefix(prefix);
+      stores.checkStorePrefix(prefix);
       try {
         for await (const row of driver.list(prefix, after)) {
           // The entry may have expired since it was read.
@@ -108,7 +96,7 @@ export function createCallStore(driver: StoreDriver): CallStore {
 export async function openCallStore(
   action: string,
   driver: StoreDriver & { check(): Promise<void> },
-): Promise<CallStore> {
+): Promise<stores.CallStore> {
   await driver.check().catch((cause) => {
     throw new Error(`Cannot ${action}: ${driver.explain(cause)}`, { cause });
   });
@@ -133,7 +121,7 @@ export function explainBy(known: readonly (readonly [RegExp, string])[], message
   return words === undefined ? message : `${words} (${message})`;
 }
 
-function entryOf({ key, value, revision, expires }: StoreRow): StoredEntry {
+function entryOf({ key, value, revision, expires }: StoreRow): stores.StoredEntry {
   const entry = { key, value: new Uint8Array(value), revision };
   return expires === null ? entry : { ...entry, expiresAt: expires };
 }
@@ -159,7 +147,7 @@ export interface DuePage {
 }
 
 /** Compares entries by the order in which they are due. */
-export function compareDue(a: DuePlace, b: DuePlace): number {
+export function compareDue(a: stores.DuePlace, b: stores.DuePlace): number {
   return a.dueAt - b.dueAt || (a.key < b.key ? -1 : Number(a.key > b.key));
 }
 
@@ -195,11 +183,11 @@ export function sqlSchema(): string {
   create index if not exists due on entries(kind, due, key) where due is not null;
   create table if not exists owners(owner text primary key, bytes integer not null) strict;
   create trigger if not exists kept after insert on entries begin
-    insert into owners values(new.owner, ${ENTRY_BYTES} + length(new.key) + length(new.value))
+    insert into owners values(new.owner, ${stores.ENTRY_BYTES} + length(new.key) + length(new.value))
       on conflict do update set bytes = bytes + excluded.bytes;
   end;
   create trigger if not exists gone after delete on entries begin
-    update owners set bytes = bytes - ${ENTRY_BYTES} - length(old.key) - length(old.value)
+    update owners set bytes = bytes - ${stores.ENTRY_BYTES} - length(old.key) - length(old.value)
       where owner = old.owner;
     delete from owners where owner = old.owner and bytes = 0;
   end;
@@ -241,11 +229,11 @@ export class SqlEntries {
     const { key, value, expected, expires, due } = write;
     const before = this.#find(key, now);
     if ((before?.revision ?? null) !== expected) return undefined;
-    const owner = ownerOf(key);
-    const more = value.byteLength - (before?.bytes ?? -entryWeight(key, 0));
+    const owner = stores.ownerOf(key);
+    const more = value.byteLength - (before?.bytes ?? -stores.entryWeight(key, 0));
     const isExceeded = () => more > 0 && this.#bytesOf(owner) + more > most;
     if (isExceeded()) this.sweep(now);
-    if (isExceeded()) throw quotaExhausted();
+    if (isExceeded()) throw stores.quotaExhausted();
     this.rows("delete from entries where key = ?", key);
     const [row] = this.rows<StoreRow>(
       "insert into entries(key, owner, value, expires, due) values(?, ?, ?, ?, ?) " +

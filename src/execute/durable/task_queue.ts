@@ -1,17 +1,7 @@
 /** Queues of tasks: delays, retries, workers, dead tasks, and the state of the queue. */
 
-import {
-  checkText,
-  createCheck,
-  fail,
-  isObject,
-  numberFrom,
-  readFields,
-  type ToolCallError,
-  type ToolFailure,
-  wholeFrom,
-  within,
-} from "../../tool/mod.ts";
+import * as check from "../../tool/mod.ts";
+import { fail, isObject, type ToolCallError, type ToolFailure, within } from "../../tool/mod.ts";
 import type { DispatchContext, ToolCall } from "../request.ts";
 import type { ToolDispatcher } from "../tool_dispatcher.ts";
 import type { DueEntry } from "./call_store.ts";
@@ -74,14 +64,14 @@ export interface TaskQueueState {
 const MAX_DELAY_MS = 3_153_600_000_000;
 const NONE_DUE: TakenTasks = { taken: 0 };
 const WORK_CHECKS = {
-  concurrency: wholeFrom(1),
-  toolConcurrency: createCheck(
+  concurrency: check.wholeFrom(1),
+  toolConcurrency: check.createCheck(
     "an object with a whole number of at least 1 for each tool",
     (value): value is Readonly<Record<string, number>> =>
       isObject(value) &&
       Object.values(value).every((most) => Number.isInteger(most) && Number(most) > 0),
   ),
-  signal: createCheck("an AbortSignal", (value) => value instanceof AbortSignal),
+  signal: check.createCheck("an AbortSignal", (value) => value instanceof AbortSignal),
 };
 
 /**
@@ -117,8 +107,8 @@ const WORK_CHECKS = {
  */
 export function taskQueue(options: TaskQueueOptions): TaskQueue {
   const { retries, name, ...others } = { ...options };
-  const checks = { retries: checkRetries, name: checkText };
-  const read = readFields("make a queue of tasks", { retries, name }, checks);
+  const checks = { retries: checkRetries, name: check.checkText };
+  const read = check.readFields("make a queue of tasks", { retries, name }, checks);
   return new TaskQueue(
     new TaskRuns(others, {
       name: read.name,
@@ -163,8 +153,8 @@ export class TaskQueue extends CallTasks {
     context: DispatchContext = {},
     options: { readonly delayMs?: number } = {},
   ): Promise<TaskState | ToolFailure> {
-    const checks = { delayMs: numberFrom(0, MAX_DELAY_MS) };
-    const { delayMs = 0 } = readFields("enqueue a task", options, checks);
+    const checks = { delayMs: check.numberFrom(0, MAX_DELAY_MS) };
+    const { delayMs = 0 } = check.readFields("enqueue a task", options, checks);
     const { records } = this.#runs;
     return await storeTask(this.#runs, dispatcher, call, context, async (task) => {
       return records.shown(await records.enqueue(task, records.now() + delayMs));
@@ -181,7 +171,7 @@ export class TaskQueue extends CallTasks {
    * @throws {TypeError | RangeError} If an option is invalid.
    */
   async work(dispatcher: ToolDispatcher, options: WorkOptions): Promise<void> {
-    const read = readFields("work on tasks", options, WORK_CHECKS);
+    const read = check.readFields("work on tasks", options, WORK_CHECKS);
     const { concurrency = 16, toolConcurrency = {}, signal } = read;
     if (signal === undefined) fail("work on tasks", "signal must be an AbortSignal");
     const { clock, log, pollMs } = this.#runs;

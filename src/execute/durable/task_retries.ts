@@ -1,17 +1,7 @@
 /** The retries of failed tasks. */
 
-import {
-  type Check,
-  createCheck,
-  type FailureCode,
-  isFailureCode,
-  isListOf,
-  MAX_TIMEOUT_MS,
-  numberFrom,
-  readFields,
-  type ToolResult,
-  wholeFrom,
-} from "../../tool/mod.ts";
+import * as check from "../../tool/mod.ts";
+import { type FailureCode, isFailureCode, isListOf, type ToolResult } from "../../tool/mod.ts";
 import type { TaskRecord } from "./task_records.ts";
 
 /** The retries of the failed tasks of a tool. */
@@ -43,16 +33,20 @@ export interface TaskRetry {
 const MAX_DELAY_MS = 3_600_000;
 const MAX_REFUSALS = 100;
 const RETRY_CHECKS = {
-  maxAttempts: wholeFrom(1),
-  initialDelayMs: numberFrom(0, MAX_TIMEOUT_MS),
-  codes: createCheck("a list of failure codes", (value) => isListOf(value, isFailureCode)),
+  maxAttempts: check.wholeFrom(1),
+  initialDelayMs: check.numberFrom(0, check.MAX_TIMEOUT_MS),
+  codes: check.createCheck("a list of failure codes", (value) => isListOf(value, isFailureCode)),
 };
 
 /** Checks the retries of tools by their ids. */
-export const checkRetries: Check<Readonly<Record<string, TaskRetry>>> = (action, value, place) => {
+export const checkRetries: check.Check<Readonly<Record<string, TaskRetry>>> = (
+  action,
+  value,
+  place,
+) => {
   const retries = Object.entries(Object(value)).map(([tool, retry]) => [
     tool,
-    readFields(
+    check.readFields(
       action,
       retry as object,
       RETRY_CHECKS,
@@ -85,7 +79,6 @@ export function retried(
   return { ...record, holder: "", attempts: 0, runs, refusals, runAt: now + delay };
 }
 
-/** Returns the number of runs of a task. */
 export function runsOf({ runs = 0, attempts }: TaskRecord): number {
   return runs + attempts;
 }

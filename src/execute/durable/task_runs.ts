@@ -21,15 +21,8 @@ import { type CallStore, checkStore } from "./call_store.ts";
 import { Quotas } from "./quotas.ts";
 import type { Lease } from "./records.ts";
 import { type Run, storeProgress, TaskEngine } from "./task_engine.ts";
-import {
-  isSeen,
-  keyOf,
-  type NewTask,
-  type TaskOwner,
-  type TaskRecord,
-  TaskRecords,
-  type TaskState,
-} from "./task_records.ts";
+import * as tasks from "./task_records.ts";
+import type { TaskRecord } from "./task_records.ts";
 
 /** Options for {@linkcode callTasks}. */
 export interface CallTasksOptions {
@@ -80,10 +73,9 @@ export interface TaskPolicy {
   /** Returns the record of a failed task that will run again; `undefined` if the task has ended. */
   retry(record: TaskRecord, result: ToolResult, now: number): TaskRecord | undefined;
   /** Called after a failure was stored. */
-  failed(records: TaskRecords, key: string, tool: string): Promise<void>;
+  failed(records: tasks.TaskRecords, key: string, tool: string): Promise<void>;
 }
 
-/** The questions of a task, and their ticket. */
 export type Asked = Pick<TaskRecord, "ticket" | "questions" | "answers">;
 
 export const NOT_RUN = { ran: "no" } as const;
@@ -100,7 +92,7 @@ const CHECKS = {
 };
 
 export class TaskRuns {
-  readonly records: TaskRecords;
+  readonly records: tasks.TaskRecords;
   readonly engine: TaskEngine<TaskRecord>;
   readonly clock: Clock;
   readonly pollMs: number;
@@ -120,7 +112,7 @@ export class TaskRuns {
     const { ttlMs = 86_400_000, leaseMs = 30_000, pollMs = 1_000, ...read } = fields;
     this.clock = read.clock ?? systemClock;
     const times = { ttlMs, leaseMs, pollMs, name: policy?.name };
-    this.records = new TaskRecords(options.store, this.clock, times);
+    this.records = new tasks.TaskRecords(options.store, this.clock, times);
     this.pollMs = pollMs;
     this.log = (error) => callHook(() => options.onError?.(error), noop);
     this.callContext = read.callContext ?? noop;
@@ -153,10 +145,10 @@ export class TaskRuns {
     return record;
   }
 
-  async find(id: string, { principal, toolset }: TaskOwner): Promise<TaskRecord | undefined> {
-    const key = await keyOf(id, principal);
+  async find(id: string, { principal, toolset }: tasks.TaskOwner): Promise<TaskRecord | undefined> {
+    const key = await tasks.keyOf(id, principal);
     const record = key === undefined ? undefined : await this.read(key);
-    return record && isSeen(record, toolset) ? record : undefined;
+    return record && tasks.isSeen(record, toolset) ? record : undefined;
   }
 
   /** Called after the failure of a task was stored. */
@@ -165,7 +157,7 @@ export class TaskRuns {
   }
 
   /** Returns a record with its final state, and without a lease. */
-  ended(record: TaskRecord, status: TaskState["status"], result: ToolResult): TaskRecord {
+  ended(record: TaskRecord, status: tasks.TaskState["status"], result: ToolResult): TaskRecord {
     const { questions: _questions, ticket: _ticket, answers: _answers, runAt: _, ...rest } = record;
     return { ...rest, ...this.records.touched(), holder: "", status, result };
   }
@@ -194,7 +186,7 @@ export class TaskRuns {
   }
 
   /** Stores the record of a call, and updates the record while the call runs. */
-  async hold(task: NewTask, begin: (record: TaskRecord) => Run): Promise<TaskState> {
+  async hold(task: tasks.NewTask, begin: (record: TaskRecord) => Run): Promise<tasks.TaskState> {
     return await this.counted(task.owner, async () => {
       const lease = await this.records.make(task);
       this.keep(lease, begin(lease.record));

@@ -13,8 +13,8 @@ import {
   type ToolFailure,
 } from "../../tool/mod.ts";
 import { nameIn } from "../dispatcher.ts";
-import { describeRefusal, frozenCopy, readJson } from "../json_value.ts";
 import type { Call, Layer } from "../layer.ts";
+import { describeRefusal, frozenCopy, readJson } from "../json_value.ts";
 import { maxOutputBytes, redacted } from "../output.ts";
 import type { DispatchContext } from "../request.ts";
 

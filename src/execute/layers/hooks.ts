@@ -15,9 +15,9 @@ import {
 } from "../../tool/mod.ts";
 import { callHost, CallView, FAILED, settled } from "../context.ts";
 import { readResult } from "../failures.ts";
-import { readJson } from "../json_value.ts";
 import { MAKE } from "../kernel_options.ts";
 import type { Call, Layer, Next } from "../layer.ts";
+import { readJson } from "../json_value.ts";
 import { toResult } from "../output.ts";
 import type { BeforeAnswer, ToolHooks } from "../ports.ts";
 

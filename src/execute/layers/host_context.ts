@@ -1,12 +1,6 @@
 /** Validates the host's context with the schema of a tool, and passes it to the tool. */
 
-import {
-  compileOnce,
-  issuesOf,
-  type SchemaValidator,
-  type StandardOutcome,
-  validateStandard,
-} from "../../schema/mod.ts";
+import * as schemas from "../../schema/mod.ts";
 import { isStandardSchema, type ToolFailure, ToolResult } from "../../tool/mod.ts";
 import { readJson } from "../json_value.ts";
 import type { Call, Layer } from "../layer.ts";
@@ -25,15 +19,15 @@ export function hostContext(): Layer {
     context: { context: (call) => checked.get(call) },
     for: ({ context: schema }, { engine }) =>
       schema === undefined ? undefined : (call, next) => {
-        const accept = ({ issues, value }: StandardOutcome) => {
+        const accept = ({ issues, value }: schemas.StandardOutcome) => {
           if (issues !== undefined) return wrongContext(call, issues);
           checked.set(call, value);
           return next(call);
         };
         const given = call.options.context;
         const outcome = isStandardSchema(schema)
-          ? validateStandard(schema, given)
-          : check(compileOnce(engine, schema), given);
+          ? schemas.validateStandard(schema, given)
+          : check(schemas.compileOnce(engine, schema), given);
         return outcome instanceof Promise
           ? call.wait("checking its context", outcome).then(accept)
           : accept(outcome);
@@ -41,11 +35,11 @@ export function hostContext(): Layer {
   };
 }
 
-function check(validator: SchemaValidator, given: unknown): StandardOutcome {
+function check(validator: schemas.SchemaValidator, given: unknown): schemas.StandardOutcome {
   // Copied, so that a tool that writes to its context does not change other calls' contexts.
   const read = readJson(given, Infinity, true);
   const value = "value" in read ? read.value : given;
-  const issues = issuesOf(validator, value);
+  const issues = schemas.issuesOf(validator, value);
   return issues === undefined ? { value } : { issues };
 }
 

@@ -23,8 +23,8 @@ import {
   rememberKeys,
   withoutRetry,
 } from "../idempotency.ts";
-import { frozenCopy, readJson } from "../json_value.ts";
 import type { Call, Layer } from "../layer.ts";
+import { frozenCopy, readJson } from "../json_value.ts";
 import { maxOutputBytes } from "../output.ts";
 import type { ClaimedKey, SettleKey } from "../ports.ts";
 

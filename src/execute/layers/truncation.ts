@@ -3,9 +3,9 @@
 import { issuesOf } from "../../schema/mod.ts";
 import { checkOverflow, type OutputOverflow, type ToolResult } from "../../tool/mod.ts";
 import { success } from "../failures.ts";
-import { jsonBytes } from "../json_value.ts";
 import { MAKE } from "../kernel_options.ts";
 import type { Call, Layer, LayerFunction } from "../layer.ts";
+import { jsonBytes } from "../json_value.ts";
 import { maxOutputBytes, misfit, oversized, redacted } from "../output.ts";
 
 /**

@@ -1,6 +1,6 @@
 /** One call: its progress, its questions, its streamed values and its result. */
 
-import { Fragment, type JSX } from "preact";
+import { type ComponentChildren, Fragment, type JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { countTokens } from "../../finding/count_tokens.ts";
 import { FormSchema } from "../../schema/form.ts";
@@ -8,10 +8,10 @@ import { type Answer, escapeInvisible, isObject, type Question } from "../../too
 import { abort, answer, type PageCall } from "./calls.ts";
 import { Form } from "./form.tsx";
 import { Icon, type IconName } from "./icons.tsx";
-import { Block, Button, Coloured, Copy, Head, milliseconds, Segments, Tree } from "./parts.tsx";
+import { Block, Button, Coloured, Copy, Head, Id, milliseconds, Segments, Tree } from "./parts.tsx";
 import { imagesIn, membersOf, nameOf, type Table, tableOf, textOf } from "./json_views.ts";
-import { ProgramCalls, RUN_CODE } from "./program_view.tsx";
 import { hrefOf } from "./route.ts";
+import type { ProgramCallState } from "../../adapters/code/code_run.ts";
 
 const STATUS = {
   running: ["running", "dim", "play"],
@@ -265,4 +265,70 @@ function QuestionForm({ question, call, onAnswer }: {
 /** A link with another scheme could run code. */
 function isWebAddress(url: string): boolean {
   return /^https?:\/\//i.test(url);
+}
+
+/** The tool that runs programs. */
+export const RUN_CODE = "run_code";
+
+/**
+ * The calls of a program as a timeline.
+ *
+ * @param children The questions of the calls that wait, shown below the first of these calls.
+ */
+export function ProgramCalls({ inner, children }: {
+  readonly inner: readonly ProgramCallState[];
+  readonly children: ComponentChildren;
+}): JSX.Element {
+  const waiting = inner.find(({ outcome }) => outcome === "input_required");
+  const times = inner.flatMap(({ startMs = 0, durationMs = 0 }) => [startMs, startMs + durationMs]);
+  const fromMs = Math.min(...times);
+  const totalMs = Math.max(...times, fromMs + 1) - fromMs;
+  return (
+    <>
+      <ol class="steps stack" aria-label="Calls of the program">
+        {inner.map((state) => (
+          <li key={state.index}>
+            <ProgramCall {...{ state, fromMs, totalMs }} />
+            {state === waiting && children}
+          </li>
+        ))}
+      </ol>
+      {waiting === undefined && children}
+    </>
+  );
+}
+
+const OUTCOMES: Readonly<Record<string, readonly [text: string, tone: string, icon: IconName]>> = {
+  running: ["running", "dim", "play"],
+  input_required: ["waits for you", "warn", "hand"],
+  ok: ["succeeded", "good", "check"],
+};
+
+function ProgramCall({ state, fromMs, totalMs }: {
+  readonly state: ProgramCallState;
+  readonly fromMs: number;
+  readonly totalMs: number;
+}): JSX.Element {
+  const { tool, outcome = "running", message, startMs = fromMs, durationMs } = state;
+  const [text, tone, icon] = OUTCOMES[outcome] ?? [outcome, "bad", "x"];
+  return (
+    <>
+      <div class="step">
+        <Id id={tool} />
+        <svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
+          <rect
+            x={(99 * (startMs - fromMs)) / totalMs}
+            width={Math.max(1, (100 * (durationMs ?? 0)) / totalMs)}
+            height="8"
+          />
+        </svg>
+        <span class={`status ${tone}`}>
+          <Icon name={icon} />
+          {text}
+        </span>
+        <span class="number">{durationMs !== undefined && milliseconds(durationMs)}</span>
+      </div>
+      {message !== undefined && <p class="wrong">{message}</p>}
+    </>
+  );
 }

@@ -5,11 +5,10 @@ import type { JSX } from "preact";
 import { useId, useRef, useState } from "preact/hooks";
 import { argumentsOf, firstSentence, functionPath } from "../../finding/signature.ts";
 import { isObject } from "../../tool/mod.ts";
-import { CallView } from "./call_view.tsx";
+import { CallView, RUN_CODE } from "./call_view.tsx";
 import { calls, lastCallOf, run } from "./calls.ts";
 import { Icon } from "./icons.tsx";
 import { Button, useGrowing, useKeys } from "./parts.tsx";
-import { RUN_CODE } from "./program_view.tsx";
 import { type ListedTool, SearchField, shown, tools } from "./tools.tsx";
 
 /** True if the service runs programs. */

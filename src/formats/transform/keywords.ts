@@ -8,17 +8,8 @@ import {
   type JsonValue,
   setOwn,
 } from "../../tool/mod.ts";
-import {
-  changed,
-  copyNode,
-  HOLDS,
-  mapSchema,
-  requiredBy,
-  type Slot,
-  type Spot,
-  type Trace,
-  without,
-} from "./rewrite.ts";
+import * as rewriting from "./rewrite.ts";
+import { changed, type Spot } from "./rewrite.ts";
 import type { Context, Report, SchemaLoss } from "./report.ts";
 
 /** The keywords whose value may be a boolean in every target. */
@@ -26,26 +17,26 @@ const USUAL: ReadonlySet<string> = new Set(["additionalProperties", "unevaluated
 
 /** Rewrites `true` as `{}`, and `false` as `{ not: {} }` unless `false` can simply be omitted. */
 export function booleansToObjects(root: JsonSchema, { trace }: Pick<Context, "trace">): JsonSchema {
-  const result = mapSchema(trace, root, { enter: (node) => writeBooleans(trace, node) });
+  const result = rewriting.mapSchema(trace, root, { enter: (node) => writeBooleans(trace, node) });
   return typeof result === "boolean" ? plain(trace, result) : result;
 }
 
 /** Returns a boolean schema as an object, and records the slot of the boolean. */
-function plain(trace: Trace, schema: JsonSchema, slot?: Slot): JsonSchema {
+function plain(trace: rewriting.Trace, schema: JsonSchema, slot?: rewriting.Slot): JsonSchema {
   if (typeof schema !== "boolean") return schema;
   const made: JsonSchemaObject = schema ? {} : { not: {} };
   if (slot !== undefined) trace.replacesBoolean(made, slot);
   return made;
 }
 
-function writeBooleans(trace: Trace, node: JsonSchemaObject): JsonSchemaObject {
+function writeBooleans(trace: rewriting.Trace, node: JsonSchemaObject): JsonSchemaObject {
   let result = node;
   const set = (keyword: string, value: unknown): void => {
     result = changed(trace, result, { [keyword]: value });
   };
   for (const keyword of Object.keys(node)) {
     const value = node[keyword];
-    const shape = HOLDS.get(keyword)?.shape;
+    const shape = rewriting.HOLDS.get(keyword)?.shape;
     if (Array.isArray(value) && shape === "schemas") {
       if (!value.some((item) => typeof item === "boolean")) continue;
       const skips = keyword === "anyOf" || keyword === "oneOf";
@@ -59,7 +50,7 @@ function writeBooleans(trace: Trace, node: JsonSchemaObject): JsonSchemaObject {
       }
       const closed = keyword === "properties" && node["additionalProperties"] === false &&
         !isObject(node["patternProperties"]);
-      const required = requiredBy(node);
+      const required = rewriting.requiredBy(node);
       const map: Record<string, unknown> = {};
       for (const name of Object.keys(value)) {
         if (value[name] === false && closed && !required.has(name)) continue;
@@ -109,7 +100,7 @@ export function enumToText(node: JsonSchemaObject, context: Context, spot: Spot)
   const isText = values.every((value) => typeof value === "string") && node["type"] === "string";
   if (isText) return node;
   // Bounds of a number do not apply to its text.
-  const bare = without(trace, node, "minimum", "maximum", "multipleOf", "format");
+  const bare = rewriting.without(trace, node, "minimum", "maximum", "multipleOf", "format");
   const copy = changed(trace, bare, { type: "string", enum: texts });
   const stands = new Map<string, JsonValue>();
   values.forEach((value: JsonValue, index) => {
@@ -130,7 +121,7 @@ export function exclusiveToInclusive(
 }
 
 function include(
-  trace: Trace,
+  trace: rewriting.Trace,
   node: JsonSchemaObject,
   spot: Spot,
   report: Report,
@@ -204,7 +195,7 @@ export const LENGTHS: ReadonlySet<string> = new Set(
 );
 
 export function asTypedSchema(node: JsonSchemaObject, { trace }: Context): JsonSchema {
-  const copy = copyNode(trace, node);
+  const copy = rewriting.copyNode(trace, node);
   if (typeof copy["type"] === "string") copy["type"] = copy["type"].toUpperCase();
   for (const keyword of LENGTHS) {
     if (typeof copy[keyword] === "number") copy[keyword] = String(copy[keyword]);
@@ -237,7 +228,7 @@ export function dropKeywords(
       report.add(node, spot, keyword, message, { action: "sent", widens: true });
       continue;
     }
-    copy ??= copyNode(trace, node);
+    copy ??= rewriting.copyNode(trace, node);
     delete copy[keyword];
     const described = describe && addWords(copy, keyword, node[keyword]);
     const message = described
@@ -264,7 +255,7 @@ export function leaveOut(
   message: string,
 ): JsonSchemaObject {
   report.add(node, spot, keyword, message, { ...omission(describe), widens: true });
-  const copy = copyNode(trace, node);
+  const copy = rewriting.copyNode(trace, node);
   delete copy[keyword];
   if (describe) addWords(copy, keyword, node[keyword]);
   return copy;

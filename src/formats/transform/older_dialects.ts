@@ -12,24 +12,15 @@ import {
 import { isObject, type JsonSchema, type JsonSchemaObject, setOwn } from "../../tool/mod.ts";
 import { LENGTHS } from "./keywords.ts";
 import { acceptNull } from "./properties.ts";
-import {
-  changed,
-  eachNode,
-  locate,
-  mapSchema,
-  pathOf,
-  type Slot,
-  type Spot,
-  Trace,
-  without,
-} from "./rewrite.ts";
+import * as rewriting from "./rewrite.ts";
+import { Trace, without } from "./rewrite.ts";
 import { Report, type SchemaLoss } from "./report.ts";
 
 /** Rewrites a schema of an older draft as a schema of 2020-12 that accepts the same values. */
 export function normalizeDraft(trace: Trace, root: JsonSchema, dialect: Dialect): JsonSchema {
-  return mapSchema(trace, root, {
+  return rewriting.mapSchema(trace, root, {
     enter: (node, spot) => {
-      const moved = new Map<string, Slot>();
+      const moved = new Map<string, rewriting.Slot>();
       const made = asDraft2020(
         node,
         dialect,
@@ -49,7 +40,7 @@ export function normalizeDraft(trace: Trace, root: JsonSchema, dialect: Dialect)
 /** Returns true if a draft-07 schema, with its `definitions`, has the same meaning in 2020-12. */
 export function readsAlike(schema: JsonSchema): boolean {
   let alike = true;
-  eachNode(undefined, schema, (node, spot) => {
+  rewriting.eachNode(undefined, schema, (node, spot) => {
     const { $id } = node;
     if (
       Array.isArray(node["items"]) || Object.hasOwn(node, "dependencies") ||
@@ -108,7 +99,7 @@ export function normalizeOpenApi30(
 ): { readonly schema: JsonSchema; readonly losses: readonly SchemaLoss[] } {
   const trace = new Trace();
   const report = new Report(trace);
-  const made = mapSchema(trace, schema, {
+  const made = rewriting.mapSchema(trace, schema, {
     enter: (node, spot) => normalizeNode(node, spot, trace, report),
   });
   return { schema: made, losses: report.losses(schema) };
@@ -116,7 +107,7 @@ export function normalizeOpenApi30(
 
 function normalizeNode(
   node: JsonSchemaObject,
-  spot: Spot,
+  spot: rewriting.Spot,
   trace: Trace,
   report: Report,
 ): JsonSchemaObject {
@@ -138,10 +129,12 @@ function normalizeNode(
   result = numericBound(trace, result, "exclusiveMaximum", "maximum");
   if (Object.hasOwn(result, "example")) {
     const { example, examples = [example] } = result;
-    result = changed(trace, result, { example: undefined, examples });
+    result = rewriting.changed(trace, result, { example: undefined, examples });
   }
   const meaning = BINARY_FORMATS.get(result["format"]);
-  if (meaning !== undefined) result = changed(trace, result, { format: undefined, ...meaning });
+  if (meaning !== undefined) {
+    result = rewriting.changed(trace, result, { format: undefined, ...meaning });
+  }
   const plain = without(trace, result, "nullable");
   if (result["nullable"] !== true) return plain;
   if (!Object.hasOwn(node, "type")) {
@@ -161,7 +154,7 @@ function numericBound(
 ): JsonSchemaObject {
   if (typeof node[exclusive] !== "boolean") return node;
   return node[exclusive] && typeof node[inclusive] === "number"
-    ? changed(trace, node, { [exclusive]: node[inclusive], [inclusive]: undefined })
+    ? rewriting.changed(trace, node, { [exclusive]: node[inclusive], [inclusive]: undefined })
     : without(trace, node, exclusive);
 }
 
@@ -204,7 +197,7 @@ export function readTypedSchema(
   schema: JsonSchemaObject,
   wrong: (path: string, keyword: string) => void,
 ): JsonSchema {
-  return mapSchema(undefined, schema, {
+  return rewriting.mapSchema(undefined, schema, {
     enter: (node) => {
       const result: Record<string, unknown> = {};
       for (const keyword of Object.keys(node)) {
@@ -217,7 +210,7 @@ export function readTypedSchema(
           const isText = typeof value === "string" && /^\d{1,15}$/.test(value);
           const length = isText ? Number(value) : value;
           if (typeof length === "number") result[keyword] = length;
-          else wrong(`${pathOf(node, locate(schema))}/${keyword}`, keyword);
+          else wrong(`${rewriting.pathOf(node, rewriting.locate(schema))}/${keyword}`, keyword);
         } else if (keyword !== "nullable") {
           const isReference = keyword === "ref" && typeof value === "string";
           const made = isReference ? value.replace(/^#\/defs\//, "#/$defs/") : value;

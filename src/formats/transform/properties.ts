@@ -4,23 +4,13 @@ import { isSchema } from "../../schema/mod.ts";
 import { isObject, type JsonSchema, type JsonSchemaObject, setOwn } from "../../tool/mod.ts";
 import { isLegalName, mapNames } from "../../select/mod.ts";
 import type { Resolve } from "./references.ts";
-import {
-  changed,
-  copyNode,
-  eachNode,
-  mapOf,
-  mapSchema,
-  requiredBy,
-  type Spot,
-  type Trace,
-  without,
-} from "./rewrite.ts";
+import * as rewriting from "./rewrite.ts";
+import { changed } from "./rewrite.ts";
 import type { Context } from "./report.ts";
 
 /** The keywords that stay outside when a schema is wrapped in a union. */
 const WORDS = new Set("title description default examples deprecated".split(" "));
 
-/** Returns true if a schema accepts `null`. */
 export function acceptsNull(
   schema: JsonSchema,
   resolve: Resolve,
@@ -57,7 +47,7 @@ const NOWHERE: Resolve = () => undefined;
 
 /** Returns a schema that also accepts `null`. */
 export function acceptNull(
-  trace: Trace | undefined,
+  trace: rewriting.Trace | undefined,
   node: JsonSchemaObject,
   resolve: Resolve = NOWHERE,
 ): JsonSchemaObject {
@@ -83,12 +73,12 @@ export function acceptNull(
 
 /** Moves a schema into a union. Its description stays outside of the union. */
 function wrap(
-  trace: Trace | undefined,
+  trace: rewriting.Trace | undefined,
   node: JsonSchemaObject,
   branches: (inner: JsonSchemaObject) => readonly JsonSchema[],
 ): JsonSchemaObject {
   const outer: Record<string, unknown> = {};
-  const inner = copyNode(trace, node);
+  const inner = rewriting.copyNode(trace, node);
   for (const word of WORDS) {
     if (!Object.hasOwn(node, word)) continue;
     outer[word] = node[word];
@@ -103,13 +93,13 @@ function wrap(
 export function optionalToNullable(
   node: JsonSchemaObject,
   { trace, report, resolve }: Context,
-  spot: Spot,
+  spot: rewriting.Spot,
 ): JsonSchema {
   // The new required properties do not affect whether a schema accepts `null`.
   const properties = node["properties"];
   if (!isObject(properties)) return node;
   const names = Object.keys(properties);
-  const required = requiredBy(node);
+  const required = rewriting.requiredBy(node);
   const optional = names.filter((name) => !required.has(name));
   if (optional.length === 0 && Array.isArray(node["required"])) return node;
   const made = { ...properties };
@@ -132,7 +122,11 @@ export function optionalToNullable(
 }
 
 /** Writes `null` as the flag `nullable`, and a list of types as a union. */
-export function nullToFlag(node: JsonSchemaObject, context: Context, spot: Spot): JsonSchemaObject {
+export function nullToFlag(
+  node: JsonSchemaObject,
+  context: Context,
+  spot: rewriting.Spot,
+): JsonSchemaObject {
   const { trace, report } = context;
   let result = node;
   if (Array.isArray(result["enum"]) && result["enum"].includes(null)) {
@@ -157,7 +151,7 @@ export function nullToFlag(node: JsonSchemaObject, context: Context, spot: Spot)
   const type = result["type"];
   if (Array.isArray(type)) {
     const types = type.filter((one) => one !== "null");
-    const copy = copyNode(trace, result);
+    const copy = rewriting.copyNode(trace, result);
     if (types.length < type.length && types.length > 0) copy["nullable"] = true;
     if (types.length <= 1) copy["type"] = types[0] ?? "null";
     else if (Array.isArray(copy["anyOf"])) delete copy["type"];
@@ -179,7 +173,7 @@ export function nullToFlag(node: JsonSchemaObject, context: Context, spot: Spot)
     const keyword = Object.hasOwn(node, "type") ? "type" : "enum";
     const message = "a value that is always null is sent as a string that may be null";
     report.add(node, spot, keyword, message);
-    return changed(trace, without(trace, result, "const", "enum"), {
+    return changed(trace, rewriting.without(trace, result, "const", "enum"), {
       type: "string",
       nullable: true,
     });
@@ -208,7 +202,7 @@ export function describesObjects(node: JsonSchemaObject): boolean {
 export function closeObjects(
   node: JsonSchemaObject,
   { trace, report }: Context,
-  spot: Spot,
+  spot: rewriting.Spot,
 ): JsonSchema {
   if (!describesObjects(node)) return node;
   // The transforms of the providers' SDKs always write `properties`, even if it is empty.
@@ -227,16 +221,16 @@ export function closeObjects(
 export function renameKeys(root: JsonSchema, { trace, report, keys: rule }: Context): JsonSchema {
   if (rule === undefined) return root;
   const keys = new Set<string>();
-  eachNode(trace, root, (node) => {
+  rewriting.eachNode(trace, root, (node) => {
     for (const key of keysIn(node)) keys.add(key);
   });
   const all = [...keys];
   if (all.every((key) => isLegalName(key, rule))) return root;
   const names = mapNames(all, rule);
   const nameOf = (key: string): string => names.get(key) ?? key;
-  return mapSchema(trace, root, {
+  return rewriting.mapSchema(trace, root, {
     leave: (node, spot) => {
-      const properties = mapOf(node["properties"]);
+      const properties = rewriting.mapOf(node["properties"]);
       const renamed = keysIn(node).filter((key) => nameOf(key) !== key);
       if (renamed.length === 0) return node;
       const rename = (key: unknown): string => nameOf(String(key));

@@ -1,15 +1,6 @@
 /** Resolves the references in one schema, and finds, moves and removes their targets. */
 
-import {
-  type Dialect,
-  fragment,
-  fragmentSteps,
-  indexSchemas,
-  isSchema,
-  ReferenceIndex,
-  resolveAnywhere,
-  ROOT_URI,
-} from "../../schema/mod.ts";
+import * as schemas from "../../schema/mod.ts";
 import { isObject, type JsonSchema, type JsonSchemaObject, once, setOwn } from "../../tool/mod.ts";
 import { changed, eachNode, mapOf, mapSchema, type Trace, without } from "./rewrite.ts";
 
@@ -17,22 +8,22 @@ import { changed, eachNode, mapOf, mapSchema, type Trace, without } from "./rewr
 export type Resolve = (ref: unknown) => JsonSchema | undefined;
 
 /** Resolves references from the root, or from the first embedded document with the target. */
-export function resolverOf(root: JsonSchema, dialect: Dialect = "2020-12"): Resolve {
+export function resolverOf(root: JsonSchema, dialect: schemas.Dialect = "2020-12"): Resolve {
   const found = new Map<string, JsonSchema | undefined>();
-  let index: ReferenceIndex | undefined;
+  let index: schemas.ReferenceIndex | undefined;
   let named = false;
   return (ref) => {
     if (typeof ref !== "string") return undefined;
     if (found.has(ref)) return found.get(ref);
     // Names are indexed once, and only for references that are not a path from the root.
-    index ??= new ReferenceIndex(root, dialect);
-    let target = index.resolve(ref, ROOT_URI);
+    index ??= new schemas.ReferenceIndex(root, dialect);
+    let target = index.resolve(ref, schemas.ROOT_URI);
     if (target === undefined) {
-      if (!named) indexSchemas(index, root);
+      if (!named) schemas.indexSchemas(index, root);
       named = true;
-      target = resolveAnywhere(index, ref);
+      target = schemas.resolveAnywhere(index, ref);
     }
-    const schema = isSchema(target?.schema) ? target.schema : undefined;
+    const schema = schemas.isSchema(target?.schema) ? target.schema : undefined;
     found.set(ref, schema);
     return schema;
   };
@@ -128,7 +119,7 @@ function countIn<Node>(set: ReadonlySet<Node>, nodes: ReadonlySet<Node> = new Se
 
 /** Returns the name of a reference's target in `$defs`, or `undefined` for other targets. */
 export function definitionName(ref: unknown): string | undefined {
-  const steps = typeof ref === "string" ? fragmentSteps(ref) : undefined;
+  const steps = typeof ref === "string" ? schemas.fragmentSteps(ref) : undefined;
   return steps?.length === 2 && steps[0] === "$defs" ? steps[1] : undefined;
 }
 
@@ -158,7 +149,7 @@ export function hoistReferences(trace: Trace, root: JsonSchema): JsonSchema {
           ? node
           : without(trace, node, "$defs", "definitions");
         if (!isObject(target) || target === root) return inner;
-        const ref = fragment(["$defs", nameOf(target)]);
+        const ref = schemas.fragment(["$defs", nameOf(target)]);
         return ref === inner["$ref"] ? inner : changed(trace, inner, { $ref: ref });
       },
     });
@@ -201,8 +192,10 @@ export function rebaseReferences(schema: JsonSchema, steps: readonly string[]): 
   if (isObject(schema) && Object.hasOwn(schema, "$id")) return schema;
   return mapSchema(undefined, schema, {
     leave: (node) => {
-      const inner = typeof node["$ref"] === "string" ? fragmentSteps(node["$ref"]) : undefined;
-      return inner === undefined ? node : { ...node, $ref: fragment([...steps, ...inner]) };
+      const inner = typeof node["$ref"] === "string"
+        ? schemas.fragmentSteps(node["$ref"])
+        : undefined;
+      return inner === undefined ? node : { ...node, $ref: schemas.fragment([...steps, ...inner]) };
     },
   });
 }

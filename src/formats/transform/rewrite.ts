@@ -1,12 +1,6 @@
 /** Walks and rebuilds a schema, shares unchanged parts, and traces the origin of changed parts. */
 
-import {
-  eachSchemaIn,
-  holdsSchemas,
-  type Keyword,
-  KEYWORDS,
-  mapSchemasOf,
-} from "../../schema/mod.ts";
+import * as schemas from "../../schema/mod.ts";
 import {
   canonicalJson,
   isObject,
@@ -18,9 +12,9 @@ import {
 } from "../../tool/mod.ts";
 
 /** The keywords that hold schemas, except `dependencies`, which is not a keyword of 2020-12. */
-export const HOLDS: ReadonlyMap<string, Keyword> = new Map(
-  [...KEYWORDS["draft-07"], ...KEYWORDS["2020-12"]].filter(([keyword, { shape }]) =>
-    holdsSchemas(shape) && keyword !== "dependencies"
+export const HOLDS: ReadonlyMap<string, schemas.Keyword> = new Map(
+  [...schemas.KEYWORDS["draft-07"], ...schemas.KEYWORDS["2020-12"]].filter(([keyword, { shape }]) =>
+    schemas.holdsSchemas(shape) && keyword !== "dependencies"
   ),
 );
 
@@ -58,7 +52,7 @@ export function eachChild(
   node: JsonSchemaObject,
   see: (child: JsonSchema, keyword: string) => void,
 ): void {
-  eachSchemaIn(node, HOLDS, see);
+  schemas.eachSchemaIn(node, HOLDS, see);
 }
 
 /** Calls `see` with every schema that is an object, beginning with the whole schema. */
@@ -122,7 +116,7 @@ export function mapChildren(
     const shape = HOLDS.get(keyword)?.shape;
     if (shape === undefined) continue;
     const value = node[keyword];
-    const made = mapSchemasOf(value, shape, (child) => change(child, keyword));
+    const made = schemas.mapSchemasOf(value, shape, (child) => change(child, keyword));
     if (made === value) continue;
     result ??= copyNode(trace, node);
     result[keyword] = made;

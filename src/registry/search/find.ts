@@ -1,17 +1,8 @@
 /** Search in a toolset, without plue's index, so that bundles that do not use it stay small. */
 
 import type { Toolset, ToolSource } from "../../select/mod.ts";
-import {
-  type Check,
-  checkText,
-  fail,
-  isThenable,
-  noop,
-  numberFrom,
-  readFields,
-  type Tool,
-  wholeFrom,
-} from "../../tool/mod.ts";
+import * as check from "../../tool/mod.ts";
+import { fail, isThenable, noop, type Tool } from "../../tool/mod.ts";
 
 export const FIELDS = [
   "name",
@@ -91,8 +82,8 @@ export interface ToolSearchOptions {
   readonly minScore?: number | undefined;
 }
 
-const OPTIONS = { limit: wholeFrom(0), minScore: numberFrom(0) } satisfies {
-  readonly [Name in keyof ToolSearchOptions]-?: Check;
+const OPTIONS = { limit: check.wholeFrom(0), minScore: check.numberFrom(0) } satisfies {
+  readonly [Name in keyof ToolSearchOptions]-?: check.Check;
 };
 
 /** For each source, the function that returns the index of all its tools. */
@@ -106,8 +97,8 @@ export function findTools(
   otherwise: number,
   indexOf: (toolset: Toolset) => ToolIndex<ToolAnswer>,
 ): FoundTools | Promise<FoundTools> {
-  checkText("search", query, "the query");
-  const { limit = otherwise, minScore } = readFields(
+  check.checkText("search", query, "the query");
+  const { limit = otherwise, minScore } = check.readFields(
     "search",
     options,
     OPTIONS,
