@@ -1,4 +1,4 @@
-"""Lists and calls the tools of a plue registry, and offers tools of Python's own, by libplue."""
+"""Lists and calls the tools of a plue registry, and registers tools written in Python."""
 
 from . import _errors
 from ._calls import (

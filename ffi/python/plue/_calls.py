@@ -1,4 +1,4 @@
-"""Calls of tools: those that block, and those that asyncio waits for."""
+"""Blocking and asynchronous calls of tools, tasks, and the dispatch of events."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _HAS_BLOCKS = 1
 
 class Blocks(dict[str, Any]):
     """A result of texts, images, audio and files: ``content`` is a list of the blocks of MCP, with bytes
-    in base64. ``structuredContent`` is the same as a value, and ``metadata`` is for the program and not
-    for a model, where there are any. A tool's own dict is never one of these.
+    in base64. ``structuredContent``, if present, is the same result as a value; ``metadata``, if present,
+    is for the program and not for a model. A dict that a tool returns is never a Blocks.
     """
 
 
@@ -53,7 +53,7 @@ class AbortSignal:
         return signal
 
     def abort(self, reason: str | None = None) -> None:
-        """Aborts the running calls and all later ones. The first reason wins."""
+        """Aborts the running calls and all later ones. The first reason counts."""
         library().plue_abort_signal_abort(self._pointer, text(reason, "the reason"))
 
     @property
@@ -66,12 +66,12 @@ class AbortSignal:
             self._release(self._pointer)
 
 
-# A status, and what there is to know of a result.
+# The status, and the flags of the result.
 _End = tuple[int, int]
 
 
 class _BlockingCall:
-    """A call whose thread waits for it, and runs its callback."""
+    """A blocking call, whose thread runs the callback."""
 
     def __init__(self, on_event: EventCallback) -> None:
         self._on_event = on_event
@@ -86,7 +86,7 @@ class _BlockingCall:
 
 
 class _AsyncCall:
-    """A call that a task waits for. What it is told on another thread goes to the task's."""
+    """A call of an asyncio task. Events of other threads are passed to the task's loop."""
 
     def __init__(self, on_event: EventCallback | None, signal: AbortSignal) -> None:
         self._loop = asyncio.get_running_loop()
@@ -107,7 +107,7 @@ class _AsyncCall:
         try:
             self._loop.call_soon_threadsafe(self._read)
         except RuntimeError:
-            pass  # The loop is closed, and nobody waits.
+            pass  # The loop is closed.
 
     def _read(self) -> None:
         while self._news:
@@ -167,7 +167,7 @@ def _params(params: Any) -> bytes | None:
 
 
 def _end(status: int) -> _End:
-    """How this thread's last call ended, or the one that is told of."""
+    """Returns the result of this thread's last call or, in a plue_done_t, of the ended call."""
     return status, library().plue_get_last_result_flags()
 
 
@@ -180,7 +180,7 @@ def _answer(end: _End, answer: bytes) -> Any:
 
 
 def is_waiting() -> bool:
-    """Whether this thread is inside call()."""
+    """True if this thread is inside call()."""
     return getattr(_waiting, "depth", 0) > 0
 
 
@@ -208,13 +208,12 @@ def call(
     signal: AbortSignal | None = None,
     on_event: EventCallback | None = None,
 ) -> Any:
-    """Calls a tool, waits for its end, and returns its result: a value, or Blocks. Other threads of
-    Python run meanwhile.
+    """Calls a tool, waits for its end without the GIL, and returns its result: a value, or Blocks.
 
-    :param params: what becomes the JSON of its parameters; ``None`` is ``{}``
+    :param params: the parameters, which become JSON; ``None`` is ``{}``
     :param signal: aborts the call, from another thread
-    :param on_event: is called on this thread with each event of the running tool. When it raises,
-        the rest of the events are not told, and its exception is raised when the tool has ended
+    :param on_event: is called on this thread with each event of the running tool. If it raises, it
+        gets no further events, and its exception is raised when the tool has ended
     :raises ToolError: the call failed; there is a class for each code
     """
     return _wait("plue_tool_call", tool, params, session_id, message_id, signal, on_event)
@@ -234,7 +233,7 @@ def resume(
     :param ticket: the ``ticket`` of that error
     :param answers: an answer by the ``key`` of each of its ``questions``, such as
         ``{"sure": {"action": "accept"}}``
-    :raises ToolError: the call failed, or the ticket is not good any more
+    :raises ToolError: the call failed, or the ticket is no longer valid
     """
     return _wait("plue_tool_resume", ticket, answers, session_id, message_id, signal, on_event)
 
@@ -246,29 +245,29 @@ def start_task(
     session_id: str | None = None,
     message_id: str | None = None,
 ) -> dict[str, Any]:
-    """Starts a task: a call with a life of its own. Returns how it is: ``id``, ``status``
-    (``working``, ``input_required``, ``completed``, ``failed`` or ``cancelled``) and more; at its end
-    ``result``. The tools' module has to export ``tasks``.
+    """Starts a task, and returns its state: ``id``, ``status`` (``working``, ``input_required``,
+    ``completed``, ``failed`` or ``cancelled``) and more; at its end ``result``. The module of tools
+    must export ``tasks``.
     """
     state: dict[str, Any] = _wait("plue_tool_start", tool, params, session_id, message_id)
     return state
 
 
 def poll_task(task_id: str) -> dict[str, Any]:
-    """How a task is.
+    """Returns the state of a task.
 
-    :raises UnknownTaskError: these tools know no such task
+    :raises UnknownTaskError: there is no such task
     """
     return _of_task("plue_tool_poll", task_id)
 
 
 def cancel_task(task_id: str) -> dict[str, Any]:
-    """Cancels a task, unless it has ended. Returns how it is then."""
+    """Cancels a task, unless it has ended, and returns its state."""
     return _of_task("plue_tool_cancel", task_id)
 
 
 def answer_task(task_id: str, answers: Mapping[str, Any]) -> dict[str, Any]:
-    """Answers the questions of a task, as resume() does it. Returns how it is then."""
+    """Answers the questions of a task, as resume() does, and returns its state."""
     state: dict[str, Any] = _wait("plue_tool_answer", task_id, answers)
     return state
 
@@ -295,7 +294,7 @@ def _wait(
     signal: AbortSignal | None = None,
     on_event: EventCallback | None = None,
 ) -> Any:
-    """Calls a function of plue.h that waits for an answer."""
+    """Calls a blocking function of plue.h."""
     call = None if on_event is None else _BlockingCall(on_event)
     first, second = text(name, "the name"), _params(value)
     number = 0 if call is None else _open.keep(call)
@@ -324,9 +323,9 @@ async def call_async(
     message_id: str | None = None,
     on_event: EventCallback | None = None,
 ) -> Any:
-    """Calls a tool without a thread for it. When the task is cancelled, the call is aborted.
+    """Calls a tool without blocking a thread. If the task is cancelled, the call is aborted.
 
-    :param on_event: is called in the event loop with each event of the running tool. When it
+    :param on_event: is called in the event loop with each event of the running tool. If it
         raises, the call is aborted, and its exception is raised
     :raises ToolError: the call failed; there is a class for each code
     """
@@ -341,7 +340,7 @@ async def resume_async(
     message_id: str | None = None,
     on_event: EventCallback | None = None,
 ) -> Any:
-    """resume(), as call_async() does it."""
+    """Continues a call like resume(), without blocking a thread."""
     function = "plue_tool_submit_resume"
     return await _submit(function, ticket, answers, session_id, message_id, on_event)
 
@@ -354,7 +353,7 @@ async def _submit(
     message_id: str | None,
     on_event: EventCallback | None,
 ) -> Any:
-    """Calls a function of plue.h that returns before the answer is there."""
+    """Calls a function of plue.h that returns before the call ends."""
     watch(asyncio.get_running_loop())
     signal = AbortSignal()
     call = _AsyncCall(on_event, signal)
@@ -374,7 +373,7 @@ async def _submit(
 
 
 def watch(loop: asyncio.AbstractEventLoop) -> None:
-    """Has an event loop dispatch what the library tells."""
+    """Makes an event loop dispatch the events of the library."""
     if loop in _watched:
         return
     descriptor = library().plue_events_fd()
@@ -385,12 +384,12 @@ def watch(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def dispatch(timeout: float | None = None) -> int:
-    """Tells what the library has to tell, on this thread: calls of this program's tools, changes of
-    the list, log lines. An event loop in which call_async() or an async tool was used does it by
-    itself. Programs without one have a thread that does it.
+    """Calls back on this thread for the events that wait: calls of this program's tools, changes of
+    the list, log lines. An event loop in which call_async() or an async tool was used dispatches
+    automatically. Programs without such a loop need a thread that calls this.
 
-    :param timeout: how long to wait where nothing has happened, in seconds; ``None`` is for ever
-    :returns: how many callbacks were called
+    :param timeout: how long to wait for an event, in seconds; ``None`` is without a limit
+    :returns: the number of callbacks
     """
     longest = 0x7FFFFFFF
     timeout_ms = -1 if timeout is None else milliseconds(timeout, "timeout", 0, longest)

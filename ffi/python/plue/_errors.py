@@ -37,7 +37,7 @@ __all__ = [
 
 
 class Code(IntEnum):
-    """How a call ended: the numbers of plue.h."""
+    """The status codes of plue.h."""
 
     OK = 0
     UNKNOWN_TOOL = 1
@@ -70,7 +70,7 @@ class Code(IntEnum):
 class ToolError(Exception):
     """A failure of a call, or of a function of the library.
 
-    A tool in Python raises one, too, to end its call with that code: ``raise DeniedError("...")``.
+    A tool in Python raises one to end its call with that code: ``raise DeniedError("...")``.
     """
 
     code: ClassVar[Code] = Code.OTHER
@@ -78,19 +78,19 @@ class ToolError(Exception):
 
     def __init__(self, message: str, details: Mapping[str, Any] | None = None) -> None:
         super().__init__(message)
-        #: What went wrong, written for a model to act on.
+        #: The cause, in words for a model.
         self.message = message
-        #: The whole failure: "error", "message", for some codes "issues" and others.
+        #: The failure as a dict: "error", "message" and, for some codes, "issues" and others.
         self.details: Mapping[str, Any] = {} if details is None else details
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        # The first class of a code is this module's; a program may derive others from it.
+        # Only the first class of a code is registered: a program may derive others from it.
         ToolError._classes.setdefault(cls.code.name.lower(), cls)
 
     @staticmethod
     def of(details: Mapping[str, Any]) -> ToolError:
-        """The exception of a failure's JSON; a ToolError if this version does not know its code."""
+        """Returns the exception for a failure; a ToolError if its code is unknown to this version."""
         kind = ToolError._classes.get(details.get("error", ""), ToolError)
         return kind(str(details.get("message", "")), details)
 
@@ -112,7 +112,7 @@ class NotExecutableError(ToolError):
 
 
 class InvalidArgumentsError(ToolError):
-    """What a tool was called with does not fit its schema."""
+    """The arguments do not fit the tool's schema."""
 
     code = Code.INVALID_ARGUMENTS
 
@@ -150,7 +150,7 @@ class ThrewError(ToolError):
 
 
 class InputRequiredError(ToolError):
-    """The tool asks: resume() continues the call by the ticket, with answers to the questions."""
+    """The tool has questions: resume() continues the call with the ticket and the answers."""
 
     code = Code.INPUT_REQUIRED
 
@@ -172,7 +172,7 @@ class TicketRefusedError(ToolError):
 
 
 class InvalidArgumentError(ToolError):
-    """What the library was called with is wrong: text with NUL, a bad option, a bad definition."""
+    """The library was called with a text with NUL, a bad option or a bad definition."""
 
     code = Code.INVALID_ARGUMENT
 

@@ -1,4 +1,4 @@
-"""How the tools are started and ended, and what the library says by itself."""
+"""The start and end of the tools, and the callbacks for changes and log lines."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ def init(
     call_timeout: float | None = None,
     max_bytes_in_flight: int = 256 * 1024 * 1024,
 ) -> None:
-    """Says how the tools are started. The first call of anything starts them.
+    """Sets the options. The first list or call starts the tools.
 
     :param tools: the TypeScript module that exports the registry; ``$PLUE_TOOLS``
-    :param config: which tools this program sees, and how they are configured
+    :param config: selects the tools of this program, and configures them
     :param sidecar: the program that runs the tools, and its arguments
-    :param start_timeout: how long the tools may take to be ready, in seconds
+    :param start_timeout: the maximum time until the tools are ready, in seconds
     :param abort_grace: how long an aborted call waits for its tool, in seconds
-    :param call_timeout: how long a call may take, in seconds; ``None`` is without a limit
-    :param max_bytes_in_flight: the bytes of arguments that running calls may have together
+    :param call_timeout: the maximum time of a call, in seconds; ``None`` is without a limit
+    :param max_bytes_in_flight: the maximum size of the arguments of all running calls
     :raises InvalidArgumentError: an option is bad, or the library is in use already
     """
     if max_bytes_in_flight < 1:
@@ -64,7 +64,7 @@ def init(
         options.sidecar_argv = (ctypes.c_char_p * (len(words) + 1))(*words, None)
     if library().plue_init_with_options(ctypes.byref(options)) != 0:
         raise last_error()
-    atexit.register(library().plue_shutdown)  # as many as there were init()
+    atexit.register(library().plue_shutdown)  # One for each successful init().
 
 
 def _path(path: str | os.PathLike[str] | None, what: str) -> bytes | None:
@@ -81,9 +81,8 @@ def start() -> None:
 
 
 def shutdown() -> None:
-    """Fails every running call with ShutdownError, and ends the tools. A later call starts them
-    again, with new options. Where init() has succeeded several times, the last shutdown() does so.
-    The end of Python does it, too."""
+    """Fails every running call with ShutdownError, and ends the tools, as the exit of Python does.
+    After n successful init() calls, only the n-th shutdown() does so. A later call starts the tools."""
     library().plue_shutdown()
 
 
@@ -110,14 +109,14 @@ def _on_log(line: bytes, _: None) -> None:
 
 
 def on_list_changed(callback: Callable[[], object] | None) -> None:
-    """Has ``callback`` called by dispatch() when tools() has changed."""
+    """Sets the callback for changes of tools(), called by dispatch()."""
     global _list_changed
     _list_changed = callback
     library().plue_set_list_changed(_on_list_changed if callback else LIST_CHANGED(), None)
 
 
 def on_log(callback: Callable[[str], object] | None) -> None:
-    """Has ``callback`` called by dispatch() with each line that libplue would print to stderr."""
+    """Sets the callback for the lines that libplue would print to stderr, called by dispatch()."""
     global _log
     _log = callback
     library().plue_set_log(_on_log if callback else LOG(), None)

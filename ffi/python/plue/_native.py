@@ -1,4 +1,4 @@
-"""libplue as ctypes calls it: where it is, and the types of its functions."""
+"""Finds and loads libplue, and declares its functions for ctypes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Options(ctypes.Structure):
     ]
 
 
-# What is returned to be freed is a c_void_p: of a c_char_p, ctypes would keep a copy only.
+# A string to be freed is a c_void_p: ctypes would convert a c_char_p, and lose the pointer.
 _FUNCTIONS: Mapping[str, tuple[Any, ...]] = {
     "plue_tool_list": (c_void_p,),
     "plue_tool_call": (c_int, c_char_p, c_char_p, c_void_p, c_void_p),
@@ -97,10 +97,10 @@ _path: str | None = None
 
 
 def load(path: str | os.PathLike[str]) -> None:
-    """Says which libplue to use, before any other function. Without it that is ``$PLUE_LIBRARY``,
-    the one in this package, or the system's.
+    """Sets the libplue to load, before any other function is called. The default is
+    ``$PLUE_LIBRARY``, the library in this package, or that of the system.
 
-    :raises RuntimeError: another library is loaded already
+    :raises RuntimeError: another libplue is already loaded
     """
     global _path
     with _lock:
@@ -110,7 +110,7 @@ def load(path: str | os.PathLike[str]) -> None:
 
 
 def library() -> ctypes.CDLL:
-    """The library, loaded by the first call."""
+    """Returns the library, which the first call loads."""
     global _loaded, _path
     if _loaded is not None:
         return _loaded
@@ -118,7 +118,7 @@ def library() -> ctypes.CDLL:
         if _loaded is None:
             _path = _path or os.environ.get("PLUE_LIBRARY") or _find()
             _loaded = _declare(_path)
-            # Tools are told of the end while Python can still run theirs.
+            # The calls of tools end while Python can still run them.
             atexit.register(_loaded.plue_shutdown)
         return _loaded
 
@@ -155,7 +155,7 @@ def _declare(path: str) -> ctypes.CDLL:
 
 
 def text(value: str | None, what: str) -> bytes | None:
-    """The bytes of a string that C reads up to a NUL."""
+    """Returns the bytes of a string for C, which must not contain NUL."""
     if value is None:
         return None
     if "\0" in value:
@@ -167,21 +167,21 @@ def text(value: str | None, what: str) -> bytes | None:
 
 
 def milliseconds(seconds: float, what: str, least: int, most: int) -> int:
-    """A time as C takes it: what does not fit would be another time."""
+    """Returns a time in milliseconds, checked because ctypes would truncate a large number."""
     if not least <= seconds * 1000 <= most:
         raise InvalidArgumentError(
-            f"Cannot take {what}: it must be {least / 1000} to {most / 1000} seconds, not {seconds}"
+            f"Invalid {what}: it must be {least / 1000} to {most / 1000} seconds, not {seconds}"
         )
     return round(seconds * 1000)
 
 
 def to_json(value: Any) -> bytes:
-    """JSON as every parser takes it: NaN and infinity are a ValueError."""
+    """Returns standard JSON: NaN and infinity raise a ValueError."""
     return json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
 
 
 def last_error() -> ToolError:
-    """The failure of this thread's last function."""
+    """Returns the failure of this thread's last function."""
     return ToolError.of(json.loads(library().plue_get_last_error_json()))
 
 
@@ -189,7 +189,7 @@ _T = TypeVar("_T")
 
 
 class Handles(Generic[_T]):
-    """What callbacks find again by the number that C carries for them as ``user_data``."""
+    """The objects of callbacks, by the number that C passes as ``user_data``."""
 
     def __init__(self) -> None:
         self._numbers = itertools.count(1)

@@ -21,7 +21,7 @@ class _Named(TypedDict):
 
 
 class ToolDefinition(_Named, total=False):
-    """What a tool says about itself. ``parameters`` and ``returns`` are JSON Schemas."""
+    """The definition of a tool. ``parameters`` and ``returns`` are JSON Schemas."""
 
     namespace: str
     title: str
@@ -40,12 +40,12 @@ class ToolDefinition(_Named, total=False):
     aliases: list[str]
     roles: list[str]
     scopes: list[str]
-    #: Every result is blocks, as ``Blocks`` has them: ``{"content": [...]}``.
+    #: True if every result is blocks, in the form of ``Blocks``: ``{"content": [...]}``.
     blocks: bool
 
 
 class Invocation:
-    """One call of a tool in Python. What is said after its end is dropped."""
+    """A call of a tool in Python. Events after its end are dropped."""
 
     def __init__(self, pointer: int) -> None:
         native = library()
@@ -55,16 +55,16 @@ class Invocation:
         #: The ids of the call, or ``None``.
         self.session_id: str | None = _decode(native.plue_invocation_session_id(pointer))
         self.message_id: str | None = _decode(native.plue_invocation_message_id(pointer))
-        #: Is aborted when the call is. Calls that the tool makes may carry it.
+        #: The signal of the call. Pass it to the calls that the tool makes.
         self.signal: AbortSignal = AbortSignal.retained(native.plue_invocation_signal(pointer))
 
     @property
     def aborted(self) -> bool:
-        """Whether nobody waits for the result any more: a long function looks now and then."""
+        """True if the call was aborted. A long function checks it repeatedly."""
         return self.signal.aborted
 
     def metadata(self, value: Any) -> None:
-        """Sends something about the running call to its caller."""
+        """Sends metadata to the caller."""
         self._say(library().plue_invocation_metadata, to_json(value))
 
     def output(self, value: Any) -> None:
@@ -72,7 +72,7 @@ class Invocation:
         self._say(library().plue_invocation_output, to_json(value))
 
     def progress(self, done: float, total: float = 0, message: str | None = None) -> None:
-        """Says how far it is; ``total`` 0 is unknown."""
+        """Reports progress; ``total`` 0 is unknown."""
         self._say(library().plue_invocation_progress, done, total, text(message, "the message"))
 
     def _say(self, function: Callable[..., None], *arguments: Any) -> None:
@@ -171,11 +171,11 @@ def _execute(pointer: int, params: bytes, number: int) -> None:
     try:
         tool = _tools.get(number)
         if tool is None:
-            raise ToolError("The tool was taken back")
+            raise ToolError("The tool was unregistered")
         tool.run(invocation, pointer, params)
     except BaseException as error:
         invocation._fail(error)
-        # A callback cannot raise: Ctrl-C is for the program.
+        # A callback cannot raise; Ctrl-C must reach the program.
         if isinstance(error, KeyboardInterrupt):
             _thread.interrupt_main()
 
@@ -189,7 +189,7 @@ def _on_abort(_pointer: int, number: int) -> None:
     try:
         task.get_loop().call_soon_threadsafe(task.cancel)
     except RuntimeError:
-        pass  # The loop is closed, and has ended its tasks.
+        pass  # The loop is closed, and its tasks have ended.
 
 
 @DESTROY
@@ -198,40 +198,39 @@ def _destroy(number: int) -> None:
 
 
 def register(definition: ToolDefinition, function: Function) -> None:
-    """Registers a tool that a function of Python runs, with its parameters and its Invocation.
+    """Registers a tool that a function runs, which gets the parameters and an Invocation.
 
-    A plain function runs on the thread that calls the tool by call(), and otherwise on one that
-    dispatches. An ``async`` one runs in the event loop in which it is registered, which dispatches
-    from then on, and is cancelled when its call is aborted. What it returns is the result;
-    a ToolError that it raises ends the call with that code, and any other exception with ``threw``.
-    Starts the tools, and waits until they have taken this one.
+    A plain function runs on the thread of call(), and otherwise in dispatch(). An ``async`` function
+    runs in the event loop in which it is registered, and is cancelled if its call is aborted; the
+    loop dispatches from then on. The function returns the result. A ToolError ends the call with its
+    code, any other exception with ``threw``. Starts the tools, and waits until they have this one.
 
-    :raises InvalidArgumentError: a bad definition, or a name that is taken
+    :raises InvalidArgumentError: a bad definition, or a duplicate name
     """
     json_text = to_json(definition)
     number = _tools.keep(_Tool(function))
-    # When this fails, libplue calls _destroy().
+    # If this fails, libplue calls _destroy().
     if library().plue_register_tool(json_text, _execute, _destroy, number) != 0:
         raise last_error()
 
 
 def unregister(tool_id: str) -> None:
-    """Takes back a tool of this program, by its id. Running calls go on.
+    """Unregisters a tool of this program by its id. Running calls continue.
 
-    :raises UnknownToolError: this program registered no such tool
+    :raises UnknownToolError: this program has registered no such tool
     """
     if library().plue_unregister_tool(text(tool_id, "the tool's id")) != 0:
         raise last_error()
 
 
 def on_question(function: Function | None) -> None:
-    """Has a function answer the questions of tools. It gets a question (``key``, ``kind``, ``message``
-    and others) and an Invocation, runs where a tool of this program would, and may be ``async``. The
-    ``kind`` ``client`` wants the result of ``tool`` with ``arguments``, which this program runs. It
-    returns an answer: ``{"action": "accept", "content": ...}``, ``{"action": "decline"}`` or
-    ``{"action": "cancel"}``. When it raises, or with ``None``, the call raises InputRequiredError.
+    """Sets the function that answers the questions of tools; ``None`` removes it. It gets a question
+    (``key``, ``kind``, ``message`` and others) and an Invocation, runs like a tool of this program, and
+    may be ``async``. It returns ``{"action": "accept", "content": ...}``, ``{"action": "decline"}`` or
+    ``{"action": "cancel"}``. For the kind ``client``, this program runs ``tool`` with ``arguments``, and
+    the content is the result. Without a function, or if it raises, the call raises InputRequiredError.
     """
     number = 0 if function is None else _tools.keep(_Tool(function))
-    # When this fails, libplue calls _destroy().
+    # If this fails, libplue calls _destroy().
     if library().plue_set_question(_execute if number else EXECUTE(), _destroy, number) != 0:
         raise last_error()

@@ -1,4 +1,4 @@
-//! Calls: those that block, and those that a task waits for.
+//! Blocking and asynchronous calls of tools, and tasks.
 
 use std::any::Any;
 use std::ffi::CString;
@@ -18,18 +18,17 @@ use crate::{text, AbortSignal, Error};
 type Panic = Box<dyn Any + Send>;
 type Outcome = Result<Answer, Error>;
 
-/// The result of a call: its JSON, and what else there is to know of it.
+/// The result of a call.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Answer {
-    /// The JSON, to which an answer also dereferences.
+    /// The JSON, which is also the target of `Deref`.
     pub json: String,
     /// The `PLUE_RESULT_...` of the result.
     pub flags: c_int,
 }
 
 impl Answer {
-    /// Whether the result is texts, images, audio and files, in the form that `plue.h` shows. A value
-    /// that only looks like that is a value.
+    /// Returns true if the result is blocks (see BLOCKS in `plue.h`), and not a value.
     pub fn has_blocks(&self) -> bool {
         self.flags & PLUE_RESULT_BLOCKS != 0
     }
@@ -55,7 +54,7 @@ impl fmt::Display for Answer {
     }
 }
 
-/// One call of a tool: what it is called with, and then [`Call::wait`] or [`Call::start`].
+/// A call of a tool, which [`Call::wait`] or [`Call::start`] makes.
 #[must_use = "it is made by wait() or start()"]
 pub struct Call<F = fn(&str)> {
     /// The name of the tool, or a ticket.
@@ -97,13 +96,13 @@ impl<F> Call<F> {
         self
     }
 
-    /// Is handed to the tool.
+    /// Is passed to the tool.
     pub fn session_id(mut self, id: impl Into<String>) -> Self {
         self.session_id = Some(id.into());
         self
     }
 
-    /// Is handed to the tool.
+    /// Is passed to the tool.
     pub fn message_id(mut self, id: impl Into<String>) -> Self {
         self.message_id = Some(id.into());
         self
@@ -115,9 +114,9 @@ impl<F> Call<F> {
         self
     }
 
-    /// Is called with the JSON of each event of the running tool: on the thread that waits, or on one
-    /// that dispatches. When it panics, the rest of the events are not told, and the thread that
-    /// waits for the call panics at its end.
+    /// Sets a function that gets the JSON of each event of the running tool, on the thread of
+    /// [`Call::wait`] or of [`crate::dispatch`]. If it panics, it gets no further events, and the
+    /// caller panics at the end of the call.
     pub fn on_event<G: FnMut(&str)>(self, on_event: G) -> Call<G> {
         Call {
             tool: self.tool,
@@ -160,7 +159,7 @@ impl Prepared {
     }
 }
 
-/// How this thread's last call ended, or the one that is told of.
+/// Returns the result of this thread's last call or, in a `plue_done_t`, of the ended call.
 fn outcome(status: c_int, json: String) -> Outcome {
     if status == PLUE_OK {
         Ok(Answer { json, flags: unsafe { sys::plue_get_last_result_flags() } })
@@ -169,7 +168,7 @@ fn outcome(status: c_int, json: String) -> Outcome {
     }
 }
 
-/// What is told of the events of a call.
+/// Receives the events of a call until its function panics.
 struct Listener<F> {
     on_event: Option<F>,
     panic: Option<Panic>,
@@ -187,14 +186,14 @@ impl<F: FnMut(&str)> Listener<F> {
 }
 
 impl<F: FnMut(&str)> Call<F> {
-    /// Makes the call, and blocks this thread until the tool has ended.
+    /// Makes the call, and blocks this thread until the call ends.
     pub fn wait(self) -> Outcome {
         let resumed = self.is_resumed;
         self.wait_for(if resumed { sys::plue_tool_resume } else { sys::plue_tool_call })
     }
 
-    /// Starts a task: a call with a life of its own. Returns how it is, as JSON with an `id` for
-    /// [`crate::poll_task`]. Its events go nowhere, and the signal aborts the start only.
+    /// Starts a task, and returns its state as JSON, with an `id` for [`crate::poll_task`]. The
+    /// events of a task are discarded, and the signal aborts only the start.
     pub fn start_task(self) -> Result<String, Error> {
         Ok(self.wait_for(sys::plue_tool_start)?.json)
     }
@@ -235,23 +234,23 @@ fn lock(state: &Shared) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A call that has begun; its `await` is its outcome. Dropped before its end, it aborts the call,
-/// unless that carries a signal of its own. Its end is told by [`crate::dispatch`], which a thread
-/// or an event loop has to call.
+/// A future of the outcome of a running call. A drop before the end aborts the call, unless the
+/// caller has set a signal. The future becomes ready in [`crate::dispatch`], which a thread or an
+/// event loop has to call.
 #[must_use = "dropping it aborts the call"]
 pub struct Pending {
     state: Shared,
     own_signal: Option<AbortSignal>,
 }
 
-/// What the library keeps of a call that has begun.
+/// The state of a running call, owned by libplue until the end.
 struct Started<F> {
     listener: Listener<F>,
     state: Shared,
 }
 
 impl<F: FnMut(&str) + Send + 'static> Call<F> {
-    /// Begins the call, and returns at once.
+    /// Begins the call, and returns immediately.
     pub fn start(self) -> Result<Pending, Error> {
         unsafe extern "C" fn on_event<F: FnMut(&str)>(json: *const c_char, user_data: *mut c_void) {
             (*user_data.cast::<Started<F>>()).listener.tell(json);
@@ -323,33 +322,33 @@ impl Future for Pending {
 
 impl Drop for Pending {
     fn drop(&mut self) {
-        // After the end, this stops nothing.
+        // Has no effect after the end.
         if let Some(signal) = &self.own_signal {
-            signal.abort("nobody waits for it any more");
+            signal.abort("its future was dropped");
         }
     }
 }
 
-/// How a task is: the JSON that `plue.h` shows, with its `status`, and its `result` at the end.
+/// Returns the state of a task as JSON, as in `plue.h`: its `status`, and `result` at the end.
 ///
 /// # Errors
-/// [`crate::Code::UnknownTask`]: these tools know no such task.
+/// [`crate::Code::UnknownTask`]: there is no such task.
 pub fn poll_task(id: &str) -> Result<String, Error> {
     of_task(id, |id, json| unsafe { sys::plue_tool_poll(id, json) })
 }
 
-/// Cancels a task, unless it has ended, and tells how it is then.
+/// Cancels a task, unless it has ended, and returns its state.
 ///
 /// # Errors
-/// [`crate::Code::UnknownTask`]: these tools know no such task.
+/// [`crate::Code::UnknownTask`]: there is no such task.
 pub fn cancel_task(id: &str) -> Result<String, Error> {
     of_task(id, |id, json| unsafe { sys::plue_tool_cancel(id, json) })
 }
 
-/// Answers the questions of a task, as [`Call::resume`] does it, and tells how it is then.
+/// Answers the questions of a task, as [`Call::resume`] does, and returns its state.
 ///
 /// # Errors
-/// [`crate::Code::UnknownTask`]: these tools know no such task.
+/// [`crate::Code::UnknownTask`]: there is no such task.
 pub fn answer_task(id: &str, answers_json: &str) -> Result<String, Error> {
     Ok(Call::new(id).params(answers_json).wait_for(sys::plue_tool_answer)?.json)
 }

@@ -32,7 +32,7 @@ codes! {
     Unavailable = 2,
     Denied = 3,
     NotExecutable = 4,
-    /// What a tool was called with does not fit its schema.
+    /// The arguments do not fit the tool's schema.
     InvalidArguments = 5,
     InvalidResult = 6,
     ApprovalRequired = 7,
@@ -45,7 +45,7 @@ codes! {
     InputRequired = 14,
     InputUnavailable = 15,
     TicketRefused = 16,
-    /// What the library was called with is wrong: text with a NUL, a bad option or definition.
+    /// A function of the library was called with a text with NUL, a bad option or a bad definition.
     InvalidArgument = 64,
     WouldDeadlock = 65,
     RuntimeUnavailable = 66,
@@ -54,7 +54,7 @@ codes! {
     Shutdown = 69,
     OutOfMemory = 70,
     UnknownTask = 71,
-    /// A code that this version does not know.
+    /// A code that is unknown to this version.
     Other = 127,
 }
 
@@ -72,7 +72,7 @@ impl Error {
         Error { code, message: message.into(), json: None }
     }
 
-    /// The failure of this thread's last function, or of the call that is told of.
+    /// The failure of this thread's last function or, in a `plue_done_t`, of the ended call.
     pub(crate) fn of(status: c_int, json: String) -> Error {
         let message = unsafe { text::copy(sys::plue_get_last_error()) };
         Error { code: Code::of(status), message, json: Some(json) }
@@ -95,12 +95,12 @@ impl Error {
         self.code
     }
 
-    /// What went wrong, written for a model to act on.
+    /// The cause, in words for a model.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// The whole failure as libplue gave it: `error`, `message`, for some codes `issues` and others.
+    /// The failure as JSON: `error`, `message` and, for some codes, `issues` and others.
     pub fn json(&self) -> Option<&str> {
         self.json.as_deref()
     }

@@ -1,4 +1,4 @@
-//! How the tools are started and ended, and what the library tells when it is asked to.
+//! The start and end of the tools, their list, and the dispatch of events.
 
 use std::ffi::CString;
 use std::mem::size_of;
@@ -10,33 +10,33 @@ use std::time::Duration;
 use crate::sys::{self, plue_options_t, PLUE_ABI_VERSION, PLUE_MODE_AUTO};
 use crate::{text, Code, Error};
 
-/// How the tools are started. `None` and empty are the defaults of `plue_options_t`.
+/// Options. `None` and empty values are the defaults of `plue_options_t`.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// The TypeScript module that exports the registry.
     pub tools_module: Option<String>,
-    /// Which tools this program sees, and how they are configured.
+    /// Selects the tools of this program, and configures them.
     pub config_json: Option<String>,
     /// The program that runs the tools, and its arguments.
     pub sidecar: Vec<String>,
     pub sidecar_cwd: Option<String>,
     pub start_timeout: Option<Duration>,
     pub abort_grace: Option<Duration>,
-    /// How long a call may take; `None` is without a limit.
+    /// The maximum time of a call; `None` is without a limit.
     pub call_timeout: Option<Duration>,
-    /// The bytes of arguments that running calls may have together; 0 is 256 MiB.
+    /// The maximum size of the arguments of all running calls, in bytes; 0 is 256 MiB.
     pub max_bytes_in_flight: usize,
 }
 
-/// The tools, until it is dropped. Several have equal options, and the last one ends the tools.
+/// Keeps the tools running. Several must have equal options, and the last drop ends the tools.
 #[derive(Debug)]
 pub struct Library(());
 
 impl Library {
-    /// Says how the tools are started. The first call of anything starts them.
+    /// Sets the options. The first list or call starts the tools.
     ///
     /// # Errors
-    /// A bad option, or a library that is in use.
+    /// A bad option, or the library is in use with other options.
     pub fn new(options: &Options) -> Result<Library, Error> {
         if unsafe { sys::plue_abi_version() } != PLUE_ABI_VERSION {
             return Err(Error::new(Code::RuntimeUnavailable, "libplue has another ABI version"));
@@ -109,7 +109,7 @@ pub fn version() -> String {
     unsafe { text::copy(sys::plue_get_version()) }
 }
 
-/// A descriptor that is readable while [`dispatch`] has something to tell, for an event loop.
+/// Returns a descriptor that is readable while an event waits for [`dispatch`].
 pub fn events_fd() -> Result<RawFd, Error> {
     match unsafe { sys::plue_events_fd() } {
         -1 => Err(Error::last(Code::Other.status())),
@@ -117,9 +117,9 @@ pub fn events_fd() -> Result<RawFd, Error> {
     }
 }
 
-/// Tells what waits, on this thread: the ends of calls that [`crate::Call::start`] began, and calls of
-/// this program's tools. Where nothing does, waits for it, with `None` for as long as it takes.
-/// Returns how many callbacks were called. Several threads may do this at once.
+/// Calls back for the events that wait: ends of calls of [`crate::Call::start`], and calls of this
+/// program's tools. If no event waits, waits for one; `None` is without a limit. Returns the number
+/// of callbacks. Several threads may call this concurrently.
 pub fn dispatch(timeout: Option<Duration>) -> Result<usize, Error> {
     let timeout_ms =
         timeout.map_or(-1, |span| c_int::try_from(span.as_millis()).unwrap_or(c_int::MAX));

@@ -26,7 +26,7 @@ impl AbortSignal {
         AbortSignal(sys::plue_abort_signal_retain(signal))
     }
 
-    /// Aborts the running calls and all later ones. Never waits. The first reason wins.
+    /// Aborts the running calls and all later ones. Never waits. The first reason counts.
     pub fn abort(&self, reason: &str) {
         let reason = text::to_c_lossy(reason);
         unsafe { sys::plue_abort_signal_abort(self.0, reason.as_ptr()) }

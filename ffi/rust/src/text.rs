@@ -1,4 +1,4 @@
-//! Strings on their way to C and back.
+//! Converts strings for C and from C.
 
 use std::ffi::{CStr, CString};
 use std::os::raw::c_char;
@@ -40,7 +40,7 @@ pub unsafe fn copy(text: *const c_char) -> String {
 /// Copies a string that was returned to be freed, and frees it.
 ///
 /// # Safety
-/// libplue returned `json`, and nobody has freed it.
+/// libplue returned `json`, which is not freed yet.
 pub unsafe fn take(json: *mut c_char) -> String {
     let text = copy(json);
     sys::plue_free_json(json);

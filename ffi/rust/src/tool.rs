@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::sys::{self, plue_invocation_t};
 use crate::{text, AbortSignal, Error};
 
-/// One call of a tool of this program. Ended once, from any thread; one that is dropped fails.
+/// A call of a tool of this program. Is ended once, from any thread; a drop ends it with a failure.
 #[derive(Debug)]
 pub struct Invocation(*mut plue_invocation_t);
 
@@ -19,7 +19,7 @@ unsafe impl Send for Invocation {}
 unsafe impl Sync for Invocation {}
 
 impl Invocation {
-    /// Ends it with a result, as JSON, or with a failure.
+    /// Ends the call with a result, as JSON, or with a failure.
     pub fn end(mut self, outcome: Result<String, Error>) {
         self.end_once(outcome);
     }
@@ -40,7 +40,7 @@ impl Invocation {
         }
     }
 
-    /// Sends something about the running call to its caller, as JSON.
+    /// Sends metadata to the caller, as JSON.
     pub fn metadata(&self, json: &str) {
         let json = text::to_c_lossy(json);
         unsafe { sys::plue_invocation_metadata(self.0, json.as_ptr()) }
@@ -52,7 +52,7 @@ impl Invocation {
         unsafe { sys::plue_invocation_output(self.0, json.as_ptr()) }
     }
 
-    /// Says how far it is; `total` 0 is unknown.
+    /// Reports progress; `total` 0 is unknown.
     pub fn progress(&self, done: f64, total: f64, message: Option<&str>) {
         let message: Option<CString> = message.map(text::to_c_lossy);
         let message = text::pointer(&message);
@@ -67,14 +67,13 @@ impl Invocation {
         unsafe { id(sys::plue_invocation_message_id(self.0)) }
     }
 
-    /// Is aborted when the call is: a long function looks now and then. Calls that the tool makes may
-    /// carry it.
+    /// The signal of the call, which a long function checks. Pass it to the calls that the tool makes.
     pub fn signal(&self) -> AbortSignal {
         unsafe { AbortSignal::retained(sys::plue_invocation_signal(self.0)) }
     }
 
-    /// Has `run` called by [`crate::dispatch`], once, if the call is aborted before the end, or was
-    /// before this. The invocation has to be ended all the same. What `run` panics with is dropped.
+    /// Sets a function that [`crate::dispatch`] calls once if the call is or was aborted before its
+    /// end. The invocation must still be ended. A panic of `run` is ignored.
     pub fn on_abort(&self, run: impl FnOnce() + Send + 'static) {
         unsafe extern "C" fn told(invocation: *mut plue_invocation_t, _: *mut c_void) {
             if let Some(run) = take_on_abort(invocation) {
@@ -89,8 +88,8 @@ impl Invocation {
 
 type OnAbort = Box<dyn FnOnce() + Send>;
 
-/// What runs when invocations are aborted, by their addresses, until they end. An invocation may end
-/// on another thread at that moment.
+/// The functions of [`Invocation::on_abort`], by the address of the invocation. An invocation may end
+/// on another thread during its abort.
 static ON_ABORT: Mutex<Vec<(usize, OnAbort)>> = Mutex::new(Vec::new());
 
 fn take_on_abort(invocation: *mut plue_invocation_t) -> Option<OnAbort> {
@@ -119,13 +118,12 @@ fn said(panic: &(dyn Any + Send)) -> String {
         .unwrap_or_else(|| "The tool panicked".into())
 }
 
-/// Registers a tool that this program runs. `run` gets the JSON of the parameters, which fit their
-/// schema, and returns that of the result; a panic is a failure. It runs on the thread that calls
-/// the tool by [`crate::Call::wait`], and otherwise in [`crate::dispatch`]. Starts the tools, and
-/// waits until they have taken this one.
+/// Registers a tool that this program runs. `run` gets parameters that fit the schema, as JSON, and
+/// returns the result as JSON; a panic is a failure. It runs on the thread of [`crate::Call::wait`],
+/// and otherwise in [`crate::dispatch`]. Starts the tools, and waits until this one is registered.
 ///
 /// # Errors
-/// A bad definition, or a name that is taken.
+/// A bad definition, or a duplicate name.
 pub fn register_tool<F>(definition_json: &str, run: F) -> Result<(), Error>
 where
     F: Fn(&Invocation, &str) -> Result<String, Error> + Send + Sync + 'static,
@@ -133,7 +131,7 @@ where
     register_deferred_tool(definition_json, ending(run))
 }
 
-/// Ends the invocation with what the function returns.
+/// Ends the invocation with the function's result or failure.
 fn ending<F>(run: F) -> impl Fn(Invocation, &str) + Send + Sync + 'static
 where
     F: Fn(&Invocation, &str) -> Result<String, Error> + Send + Sync + 'static,
@@ -145,25 +143,24 @@ where
     }
 }
 
-/// [`register_tool`] for a function that returns before its tool has ended: it sends the
-/// [`Invocation`] to where it is ended.
+/// [`register_tool`] for a function that may return before it ends the [`Invocation`].
 ///
 /// # Errors
-/// A bad definition, or a name that is taken.
+/// A bad definition, or a duplicate name.
 pub fn register_deferred_tool<F>(definition_json: &str, run: F) -> Result<(), Error>
 where
     F: Fn(Invocation, &str) + Send + Sync + 'static,
 {
     let definition = text::to_c(definition_json)?;
     let user_data = Box::into_raw(Box::new(run)).cast();
-    // libplue destroys it, also when this fails.
+    // libplue destroys it, even if this fails.
     Error::check(unsafe {
         let definition = definition.as_ptr();
         sys::plue_register_tool(definition, execute::<F>, Some(destroy::<F>), user_data)
     })
 }
 
-/// A function of the program as C takes it: `user_data` is a box with it.
+/// Runs a function of the program, which `user_data` boxes.
 unsafe extern "C" fn execute<F: Fn(Invocation, &str)>(
     invocation: *mut plue_invocation_t,
     json: *const c_char,
@@ -171,7 +168,7 @@ unsafe extern "C" fn execute<F: Fn(Invocation, &str)>(
 ) {
     let run = &*user_data.cast::<F>();
     let json = text::copy(json);
-    // The invocation fails when the panic drops it.
+    // A panic drops the invocation, which then fails.
     drop(catch_unwind(AssertUnwindSafe(|| run(Invocation(invocation), &json))));
 }
 
@@ -180,19 +177,20 @@ unsafe extern "C" fn destroy<F>(user_data: *mut c_void) {
     drop(catch_unwind(AssertUnwindSafe(|| drop(run))));
 }
 
-/// Takes back a tool of this program, by its id. Running invocations go on.
+/// Unregisters a tool of this program by its id. Running invocations continue.
 ///
 /// # Errors
-/// [`crate::Code::UnknownTool`]: this program registered no such tool.
+/// [`crate::Code::UnknownTool`]: this program has registered no such tool.
 pub fn unregister_tool(tool_id: &str) -> Result<(), Error> {
     let id = text::to_c(tool_id)?;
     Error::check(unsafe { sys::plue_unregister_tool(id.as_ptr()) })
 }
 
-/// Answers the questions of tools. `run` gets the JSON of a question, on the thread that waits for the
-/// call by [`crate::Call::wait`], and otherwise in [`crate::dispatch`]; it returns the JSON of an
-/// answer: `{"action":"accept","content":...}`, `{"action":"decline"}` or `{"action":"cancel"}`. The
-/// kind `client` wants the result of a tool that this program runs. An error leaves the question to a ticket: the call fails with [`crate::Code::InputRequired`].
+/// Sets the function that answers the questions of tools. `run` gets a question as JSON, on the thread
+/// of [`crate::Call::wait`], and otherwise in [`crate::dispatch`]. It returns an answer as JSON:
+/// `{"action":"accept","content":...}`, `{"action":"decline"}` or `{"action":"cancel"}`. For the kind
+/// `client`, this program runs the tool, and the content is the result. If `run` fails, the call fails
+/// with [`crate::Code::InputRequired`] and a ticket.
 ///
 /// # Errors
 /// Out of memory.
@@ -203,8 +201,7 @@ where
     set_deferred_question(ending(run))
 }
 
-/// [`set_question`] for a function that returns before it has the answer: it sends the [`Invocation`]
-/// to where it is ended.
+/// [`set_question`] for a function that may return before it ends the [`Invocation`].
 ///
 /// # Errors
 /// Out of memory.
@@ -213,13 +210,13 @@ where
     F: Fn(Invocation, &str) + Send + Sync + 'static,
 {
     let user_data = Box::into_raw(Box::new(run)).cast();
-    // libplue destroys it, also when this fails.
+    // libplue destroys it, even if this fails.
     Error::check(unsafe {
         sys::plue_set_question(Some(execute::<F>), Some(destroy::<F>), user_data)
     })
 }
 
-/// Has tools ask nobody any more.
+/// Removes the function of [`set_question`].
 pub fn clear_question() {
     unsafe { sys::plue_set_question(None, None, ptr::null_mut()) };
 }
