@@ -58,8 +58,8 @@ export async function openShared(
 }
 
 /**
- * Opens the store at an address. A file of SQLite that does not exist is created only if `create` is
- * set, so that a mistyped path is an error of the commands that only read.
+ * Opens the store at an address. Creates a missing SQLite file only if `create` is set, so that a
+ * command that only reads rejects a mistyped path.
  */
 export async function openStore(
   action: string,
@@ -109,7 +109,7 @@ async function opened(
   }
 }
 
-/** Loads a package from beside the command, or from the current folder, as with `npx`. */
+/** Loads a package from the command's folder, or from the current folder, as with `npx`. */
 async function driverOf<T>(action: string, name: string, load: () => Promise<T>): Promise<T> {
   const here = createRequire(resolve("package.json"));
   return await load()

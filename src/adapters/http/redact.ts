@@ -4,7 +4,7 @@ import { isObject, isText } from "../../tool/mod.ts";
 
 /** Shorter secrets are not removed: they would occur in other words. */
 const MIN_LENGTH = 6;
-/** Searching for more characters at once is slow if they repeat. */
+/** A search for a longer text is slow if its characters repeat. */
 const MAX_SEARCHED = 512;
 const MAX_CAUSES = 5;
 const MARK = "[credential]";

@@ -108,8 +108,8 @@ const UNWRITABLE = "the journal cannot be written now";
 const WEIGHT = 512;
 
 /**
- * Creates a layer that records every call of a dispatcher, also of unknown and hidden tools. Stage
- * `call`. Metadata, progress, output and answers are never recorded.
+ * Creates a layer that records every call of a dispatcher, including calls of unknown and hidden
+ * tools. Stage `call`. Metadata, progress, output and answers are never recorded.
  *
  * @example Usage
  * ```ts

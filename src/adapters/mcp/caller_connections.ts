@@ -157,7 +157,7 @@ export class CallerConnections {
 
   #add(principal: string | undefined, given: string | ToolCredential, token: string) {
     this.#makeRoom(principal);
-    // The provider and the session are those of the import's own connection.
+    // The provider and the session belong to the import's own connection.
     const { authProvider: _, sessionId: _own, ...http } = this.#http;
     const { fetch = globalThis.fetch, requestInit } = http;
     const headers = new Headers(requestInit?.headers);

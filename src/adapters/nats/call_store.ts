@@ -296,7 +296,7 @@ class NatsDriver implements durable.StoreDriver {
     return written;
   }
 
-  /** Returns the value of a message; `undefined` if it has another signature or none. */
+  /** Returns the value of a message; `undefined` if its signature is invalid or missing. */
   #valueOf(key: string, { data, header }: StoredMsg): Uint8Array | undefined {
     const { seal } = this.#settings;
     if (seal === undefined) {

@@ -15,8 +15,8 @@ export interface RulesOptions {
   /** The lifetime of a session after its last change, in milliseconds. @default {2_592_000_000} */
   readonly sessionTtlMs?: number | undefined;
   /**
-   * Labels by id: `{ "web:*": { produces: ["untrusted"] } }`. Each field replaces that of the tool's
-   * own labels. The first pattern that matches counts.
+   * Labels by id: `{ "web:*": { produces: ["untrusted"] } }`. Each field replaces the same field of
+   * the tool's own labels. The first pattern that matches counts.
    */
   readonly labels?: { readonly [pattern: string]: ToolLabels } | undefined;
 }

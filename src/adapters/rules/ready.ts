@@ -13,7 +13,7 @@ export interface ArgumentRuleOptions extends RuleDocument {
 
 /**
  * Creates a rule on an amount, which must be a number from 0 to `most`. Other calls need approval,
- * also those whose amount is a text or absent.
+ * including calls whose amount is a text or absent.
  */
 export function amountAtMost(most: number, { argument, ...rest }: ArgumentRuleOptions): Rule {
   const isWithin = (amount: unknown): boolean =>
