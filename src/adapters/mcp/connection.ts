@@ -63,6 +63,7 @@ export class McpConnection {
   readonly #stop = new AbortController();
   #current: Promise<Client> = new Promise(noop);
   #live: Client | undefined;
+  #isOpen = false;
   /** The delay before the next attempt, in milliseconds. */
   #delayMs = 0;
   #connectedAt = 0;
@@ -108,10 +109,12 @@ export class McpConnection {
   lose(client: Client): boolean {
     if (this.#live === client && this.#opener.isOwn) {
       this.#live = undefined;
+      client.close().catch(noop);
+      // While a connection is opened, its loss is reported by `#open`, and `#reopen` tries again.
+      if (!this.#isOpen) return true;
       if (this.#trouble !== undefined) this.#events.onError(this.#trouble);
       this.#events.onState(this.#trouble ?? new Error("the connection to the MCP server is lost"));
       this.connectLater();
-      client.close().catch(noop);
     }
     return this.#opener.isOwn;
   }
@@ -134,6 +137,7 @@ export class McpConnection {
     try {
       signal.throwIfAborted();
       this.#live = client;
+      this.#isOpen = false;
       this.#trouble = undefined;
       if (this.#opener.isOwn) {
         client.onclose = () => void this.lose(client);
@@ -143,6 +147,7 @@ export class McpConnection {
       await abortable(this.#events.onConnected(client), signal);
       // The client may have been lost during `onConnected`.
       if (this.#live !== client) throw closed();
+      this.#isOpen = true;
     } catch (error) {
       if (this.#live === client) this.#live = undefined;
       if (this.#opener.isOwn) client.close().catch(noop);

@@ -10,6 +10,7 @@ import {
   assertStringIncludes,
   assertThrows,
 } from "@std/assert";
+import { McpConnection } from "../../../src/adapters/mcp/connection.ts";
 import {
   boundedFetch,
   Pace,
@@ -308,6 +309,38 @@ describe("an imported server with a failed response", () => {
       assertEquals(sent, 1);
     });
   }
+});
+
+it("a server that is lost while its list is read is opened by one attempt at a time", async () => {
+  const { promise: connected, resolve } = Promise.withResolvers<void>();
+  let attempts = 0;
+  let pending = 0;
+  let most = 0;
+  const connection = new McpConnection(
+    {
+      ...{ transport: "stdio", isOwn: true, describe: String },
+      async open() {
+        most = Math.max(most, ++pending);
+        await new Promise((next) => setTimeout(next));
+        pending--;
+        return { close: () => Promise.resolve() } as Client;
+      },
+    },
+    { firstDelayMs: 0, maxDelayMs: 0 },
+    {
+      onConnected(client) {
+        if (++attempts === 5) return Promise.resolve();
+        client.onclose?.();
+        return Promise.reject(new Error("The program has ended"));
+      },
+      onError() {},
+      onState: (error) => void (error === undefined && resolve()),
+    },
+  );
+  connection.connectLater();
+  await connected;
+  assertEquals([attempts, most], [5, 1]);
+  await connection.close();
 });
 
 it("close() of an import ends a read of the list that the server does not answer", async () => {
