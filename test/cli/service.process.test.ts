@@ -350,8 +350,10 @@ describe("a plue service", () => {
       const write = { requiresApproval: true, requiresTransaction: true, execute: () => "written" };
       const confirm = async (_, { ask }) =>
         (await ask("sure", { kind: "approval", message: "Sure?" })).action === "accept" && "written";
+      const login = { kind: "authorization", message: "Act as you", url: "https://hub.example/" };
       export const registry = new ToolRegistry({
         tools: [
+          tool("login", { execute: async (_, { ask }) => (await ask("in", login)).action }),
           tool("book", { execute }),
           tool("cook", { execute, execution: "task" }),
           tool("write", write),
@@ -395,6 +397,19 @@ describe("a plue service", () => {
         assertEquals(result.ok && result.content, { begun: 1, seats: 4 });
       });
     }
+
+    it("gets no permission of one caller among several, because all would use it", async () => {
+      await using served = await asking();
+      await using loaded = await loadTools([served.url], quiet);
+      const dispatcher = new ToolDispatcher(loaded.registry);
+      const onQuestion = () => ({ action: "accept" }) as const;
+      const ends = [];
+      for (const principal of [undefined, "ann"]) {
+        const result = await dispatcher.dispatch({ name: "login" }, { principal, onQuestion });
+        ends.push(result.ok ? result.content : result.error.code);
+      }
+      assertEquals(ends, ["accept", "denied"]);
+    });
 
     it("cancels a task with a question that cannot be shown here", async () => {
       const module = await files.write(`asking${count++}.mjs`, text);

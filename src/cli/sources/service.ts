@@ -203,6 +203,11 @@ async function* callRemotely(
     task = ticket === undefined ? path : undefined;
     const answers: Record<string, Answer> = {};
     for (const [index, question] of questions.entries()) {
+      // The service cannot distinguish the callers, so one would act with another one's account.
+      if (question.kind === "authorization" && context.principal) {
+        const why = "its service asks for a permission that all callers would use";
+        return ToolResult.error("denied", `Cannot call "${id}": ${why}`);
+      }
       const fields = forwardedQuestion(question, params);
       setOwn(answers, question.key, await context.ask(`asks.${round}.${index}`, fields));
     }
