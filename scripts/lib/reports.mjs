@@ -6,75 +6,41 @@ import { relative, resolve } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { ROOT } from "./paths.mjs";
 
-const ATTRIBUTES = '((?:[\\w-]+="[^"]*"\\s*)*)';
-const CASE = new RegExp(`<testcase\\s${ATTRIBUTES}(?:/>|>([^]*?)</testcase>)`, "g");
-const FAILURE = new RegExp(
-  `<(?:failure|error)\\s*${ATTRIBUTES}(?:/>|>([^]*?)</(?:failure|error)>)`,
-);
+const CASE = /<testcase ([^>]*?)(?:\/>|>([^]*?)<\/testcase>)/g;
+const FAILURE = /<(?:failure|error)[^>]*?(?:\/>|>([^]*?)<\/(?:failure|error)>)/;
 const ENTITIES = { lt: "<", gt: ">", quot: '"', apos: "'", amp: "&", "#10": "\n" };
 
 function unescape(text) {
   return text.replace(/&(lt|gt|quot|apos|amp|#10);/g, (_, name) => ENTITIES[name]);
 }
 
-/** The value of an attribute. Node escapes twice. */
 function attribute(attributes, name) {
-  const [, value = ""] = new RegExp(`(?:^|\\s)${name}="([^"]*)"`).exec(attributes) ?? [];
-  return unescape(unescape(value));
+  return unescape(new RegExp(`(?:^|\\s)${name}="([^"]*)"`).exec(attributes)?.[1] ?? "");
 }
 
-/** Counts a JUnit file, and lists its failures. A missing file counts as zero tests. */
+/** Counts a JUnit file of Bun, and lists its failures. A missing file counts as zero tests. */
 export function countJunit(file) {
-  const xml = existsSync(file) ? readFileSync(file, "utf8") : "";
-  const cases = [...xml.matchAll(CASE)].map(([, attributes, body = ""]) => {
-    const failure = FAILURE.exec(body);
-    const reason = failure === null ? "" : stripVTControlCharacters(unescape(failure[2] ?? ""));
-    return {
-      name: attribute(attributes, "name"),
-      file: /[\w@./-]+\.test\.ts:\d+/.exec(reason)?.[0] ?? attribute(attributes, "file"),
-      reason: reason.trim(),
-      state: failure !== null ? "failed" : body.includes("<skipped") ? "skipped" : "passed",
-    };
-  });
-  // Deno reports a group as a further case. Its name is the beginning of the names of its tests.
-  const groups = new Set(
-    cases.flatMap(({ name }) =>
-      name.split(" > ").slice(0, -1).map((_, at, parts) => parts.slice(0, at + 1).join(" > "))
-    ),
-  );
   const count = { passed: 0, failed: 0, skipped: 0, skips: [], failures: [] };
-  for (const { name, file, reason, state } of cases) {
-    // A group fails because a test of the group fails, or because its own hook fails.
-    if (groups.has(name) && (state !== "failed" || /^\d+ test steps? failed/.test(reason))) {
-      continue;
-    }
-    // Node reports a file that registered no test as one test that passed.
-    if (state === "passed" && /\.test\.(ts|mjs)$/.test(name)) continue;
-    count[state]++;
-    if (state === "skipped") count.skips.push(name);
-    if (state === "failed") count.failures.push({ name, file, reason });
+  const xml = existsSync(file) ? readFileSync(file, "utf8") : "";
+  for (const [, attributes, body = ""] of xml.matchAll(CASE)) {
+    const name = attribute(attributes, "name");
+    const failure = FAILURE.exec(body);
+    const isSkipped = failure === null && body.includes("<skipped");
+    count[failure !== null ? "failed" : isSkipped ? "skipped" : "passed"]++;
+    if (isSkipped) count.skips.push(name);
+    if (failure === null) continue;
+    const reason = stripVTControlCharacters(unescape(failure[1] ?? "")).trim();
+    const file = `${attribute(attributes, "file")}:${attribute(attributes, "line")}`;
+    count.failures.push({ name, file, reason });
   }
   return count;
 }
 
-/** The report of `test/support/run_workerd.ts`: its last line that starts with `REPORT`. */
-export function countWorkerd(output) {
+/** Reads a `Report` of `test/support/suite_tree.ts`: the last line that starts with `REPORT`. */
+export function readReport(output) {
   const line = output.split("\n").findLast((text) => text.startsWith("REPORT "));
-  if (line === undefined) return { passed: 0, failed: 0, skipped: 0, skips: [] };
+  if (line === undefined) return { passed: 0, failed: 0, skipped: 0, skips: [], failures: [] };
   return JSON.parse(line.slice("REPORT ".length));
-}
-
-/** The failures that Node prints at the end. Its JUnit report lacks the failures of hooks. */
-function failuresOfNode(stdout) {
-  const [, list = ""] = stripVTControlCharacters(stdout).split(/^✖ failing tests:$/m);
-  return list.split(/^test at /m).slice(1).map((section) => {
-    const [place, title, ...lines] = section.split("\n");
-    return {
-      name: title.replaceAll(/^✖ | \([\d.]+ms\)$/g, ""),
-      file: place.replace(/:\d+$/, ""),
-      reason: lines.join("\n").trim(),
-    };
-  });
 }
 
 /** The path of the file of a test that failed, from the root of the project. */
@@ -104,12 +70,10 @@ function describe(failures) {
  * these tests, and `output`: the lines, then the reasons. A run that crashed, or in which no test
  * ran, is a failure, too.
  */
-export function judge(runtime, { code, stdout, output, ms }, { failures: listed = [], ...count }) {
-  const failures = runtime === "node" ? failuresOfNode(stdout) : [...listed];
+export function judge({ code, output, ms }, { failures: listed, ...count }) {
+  const failures = [...listed];
   const ran = count.passed + count.failed + count.skipped;
-  const isExplained = ran > 0 && failures.length >= Math.max(count.failed, code === 0 ? 0 : 1) &&
-    // For a file that ended early, Node reports only a failure.
-    !failures.some(({ name }) => /\.test\.m?[jt]s$/.test(name));
+  const isExplained = ran > 0 && failures.length >= Math.max(count.failed, code === 0 ? 0 : 1);
   if (!isExplained) failures.push({ name: `exit code ${code}`, reason: output });
   return {
     ...count,

@@ -92,7 +92,8 @@ export async function openPage(
 ): Promise<OpenPage> {
   const { width, height, scheme } = options;
   const key = JSON.stringify([width, height, scheme]);
-  const free = idle.get(key) ?? [];
+  // The browser of an earlier file has closed its pages.
+  const free = (idle.get(key) ?? []).filter(({ page }) => !page.isClosed());
   idle.set(key, free);
   const own = free.pop() ?? await createPage(browser, options);
   const { page, wrongs } = own;

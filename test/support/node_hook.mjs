@@ -7,7 +7,7 @@ import { registerHooks } from "node:module";
 const manifest = new URL("../../deno.json", import.meta.url);
 const imports = {
   ...JSON.parse(readFileSync(manifest, "utf8")).imports,
-  "bun:test": "./test/support/node_runner.ts",
+  "bun:test": "./test/support/runner.ts",
 };
 const urls = new Map(
   Object.entries(imports).map(([specifier, path]) => [specifier, new URL(path, manifest).href]),

@@ -2,7 +2,7 @@
  * Runs test files inside workerd: Bun bundles them, `workerd test` runs the bundle.
  * Usage: `bun test/support/run_workerd.ts [--no-eval] [--node-modules] <file>...`
  *
- * Prints a `WorkerdReport` as JSON in a line that starts with `REPORT`. Exits with 1 if a test failed.
+ * Prints a `Report` as JSON in a line that starts with `REPORT`. Exits with 1 if a test failed.
  */
 
 import { spawnSync } from "node:child_process";
@@ -26,7 +26,7 @@ const COMPATIBILITY_DATE = "2026-08-01";
 const entry = `${
   // The imports are static, so that the test files run while the worker starts, as user code does.
   files.map((file) => `import ${JSON.stringify(resolve(file))};`).join("\n")}
-import { runAll } from ${JSON.stringify(join(support, "workerd_runner.ts"))};
+import { runAll } from ${JSON.stringify(join(support, "suite_tree.ts"))};
 export default {
   async test() {
     const report = await runAll();
@@ -67,7 +67,7 @@ try {
       setup(build) {
         build.onResolve(
           { filter: /^bun:test$/ },
-          () => ({ path: join(support, "workerd_runner.ts") }),
+          () => ({ path: join(support, "runner.ts") }),
         );
       },
     }],

@@ -1,7 +1,8 @@
 /**
- * `bun:test` for runtimes without a reliable one: test files register their tests here, and the
- * runners of workerd and of Deno run them. Exports only the names of `bun:test` that every
- * runtime's runner has; a test file that imports another name fails.
+ * `bun:test` for the other runtimes: test files register their tests here, and `runAll` runs them.
+ * Node's own runner follows each promise, which doubles the time of some suites, and workerd has
+ * none. Exports only the names of `bun:test` that all tests use; a test file that imports another
+ * name fails.
  */
 
 /** A test's body, or a hook's. */
@@ -98,4 +99,69 @@ export async function runCase(run: Step, suite: Suite): Promise<void> {
   } finally {
     for (const { hooks } of suites.toReversed()) for (const hook of hooks.afterEach) await hook();
   }
+}
+
+/** The counts of one run. */
+export interface Report {
+  passed: number;
+  failed: number;
+  skipped: number;
+  /** The titles of the skipped tests. */
+  readonly skips: string[];
+  /** The failed tests, hooks and files. `file` is missing where all files are in one bundle. */
+  readonly failures: { readonly name: string; readonly reason: string; readonly file?: string }[];
+}
+
+/** A report without results. */
+export function emptyReport(): Report {
+  return { passed: 0, failed: 0, skipped: 0, skips: [], failures: [] };
+}
+
+/** Adds a failure to the report. */
+export function addFailure(report: Report, name: string, error: unknown, file?: string): void {
+  report.failed++;
+  const reason = error instanceof Error ? error.stack ?? error.message : String(error);
+  report.failures.push({ name, reason, ...(file !== undefined && { file }) });
+}
+
+function title(suite: Suite, last: string): string {
+  return [...lineage(suite).slice(1).map(({ name }) => name), last].join(" > ");
+}
+
+/** Runs the tests that were registered since the last call, and adds their results to the report. */
+export async function runAll(report: Report = emptyReport(), file?: string): Promise<Report> {
+  const fail = (suite: Suite, name: string, error: unknown) =>
+    addFailure(report, title(suite, name), error, file);
+
+  async function runSuite(suite: Suite): Promise<void> {
+    try {
+      for (const hook of suite.hooks.beforeAll) await hook();
+    } catch (error) {
+      // The group's tests need this hook, so they do not run, and count as one failure.
+      return fail(suite, "beforeAll", error);
+    }
+    for (const child of suite.children) {
+      if (isSuite(child)) await runSuite(child);
+      else if (child.run === undefined) {
+        report.skipped++;
+        report.skips.push(title(suite, child.name));
+      } else {
+        try {
+          await runCase(child.run, suite);
+          report.passed++;
+        } catch (error) {
+          fail(suite, child.name, error);
+        }
+      }
+    }
+    try {
+      for (const hook of suite.hooks.afterAll) await hook();
+    } catch (error) {
+      fail(suite, "afterAll", error);
+    }
+  }
+
+  await runSuite(root);
+  for (const list of [root.children, ...Object.values(root.hooks)]) list.length = 0;
+  return report;
 }

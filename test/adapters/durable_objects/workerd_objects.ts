@@ -81,7 +81,7 @@ const config :Workerd.Config = (
         setup: (build) =>
           void build.onResolve(
             { filter: /^bun:test$/ },
-            () => ({ path: join(SUPPORT, "workerd_runner.ts") }),
+            () => ({ path: join(SUPPORT, "runner.ts") }),
           ),
       }],
     });

@@ -1,0 +1,20 @@
+/**
+ * Runs test files in this process, one after the other: `run_files.ts <file>...`. One process per
+ * file would load all sources again. Prints a `Report` as JSON in a line that starts with `REPORT`.
+ */
+
+import process from "node:process";
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { addFailure, emptyReport, runAll } from "./suite_tree.ts";
+
+const report = emptyReport();
+for (const file of process.argv.slice(2)) {
+  try {
+    await import(pathToFileURL(resolve(file)).href);
+  } catch (error) {
+    addFailure(report, "loads", error, file);
+  }
+  await runAll(report, file);
+}
+console.log(`\nREPORT ${JSON.stringify(report)}`);
