@@ -17,6 +17,7 @@ import {
 } from "../../contract/call_store_contract.ts";
 import { loseAnswers } from "../../contract/lost_answers.ts";
 import { missing, RedisServer, useServer, withServer as it } from "./server.ts";
+import { poll } from "../../support/waiting.ts";
 
 const value = new Uint8Array(1_000);
 let stores = 0;
@@ -46,7 +47,8 @@ describe("redisCallStore()", () => {
   const server = useServer();
 
   if (missing === undefined) {
-    for (const RESP of [2, 3] as const) {
+    // Replies differ between the versions, not between the runtimes, which use the same client.
+    for (const RESP of "Bun" in globalThis ? [2, 3] as const : [3] as const) {
       describeCallStore(`redisCallStore() with version ${RESP} of the protocol`, {
         create: () => open(server().connect({ RESP })),
         open: (store) => openAgain(server().connect({ RESP }), store),
@@ -240,7 +242,7 @@ describe("redisCallStore()", () => {
     const [expires = "", due = ""] = ["expires", "due"]
       .map((name) => `${prefixOf.get(store)}:{${prefixOf.get(store)}-${shardOf("a", 16)}}:${name}`);
     assertEquals(await client.zCard(expires), 150);
-    while (await store.get("t.a.149") !== undefined);
+    await poll(async () => await store.get("t.a.149") === undefined);
     // Each write deletes some expired entries, and a write that exceeds the quota deletes more.
     await store.create("u.a.small", new Uint8Array());
     assertEquals(await client.zCard(expires), 134);
