@@ -10,6 +10,7 @@ import {
   SettledStore,
 } from "../../src/execute/durable/mod.ts";
 import { describeStoreUsers } from "./store_users_contract.ts";
+import { poll } from "../support/waiting.ts";
 
 export interface StoreTime {
   readonly isReal: boolean;
@@ -68,7 +69,7 @@ export function describeCallStore(
   /** Lets time pass until an entry has expired. */
   const expires = async (store: CallStore, key: string, time: StoreTime, ms: number) => {
     time.pass(ms);
-    while (time.isReal && await store.get(key) !== undefined);
+    await poll(async () => !time.isReal || await store.get(key) === undefined);
     assertEquals(await store.get(key), undefined);
   };
 

@@ -14,6 +14,7 @@ import { natsCallStore } from "@plue/tools/nats";
 import { loseAnswers } from "../contract/lost_answers.ts";
 import { SECRET, TestServer, useServer, withServer } from "./server.ts";
 import { became, spyOn } from "./world.ts";
+import { poll } from "../support/waiting.ts";
 
 const small = new Uint8Array(10);
 /** Fits into one message. */
@@ -206,7 +207,7 @@ describe("natsCallStore()", () => {
     clock.now += 1_000;
     await Promise.all(stays.map((key) => store.create(key, small)));
     // The bucket then contains the remaining keys and the time of the sweep.
-    while (await countOf("swept") > stays.length + 1) await spy.flush();
+    await poll(async () => await countOf("swept") <= stays.length + 1);
     for (const key of stays) assertNotEquals(await store.get(key), undefined);
     await spy.flush();
     assertLess(reads, 50);

@@ -10,6 +10,7 @@ import { MARKER_MS } from "../../src/adapters/nats/streams.ts";
 import { missing, SECRET, TestServer, withServer } from "./server.ts";
 import { assertContent, became, linkOf, spyOn, useWorlds, withOwnServer } from "./world.ts";
 import { followChanges } from "../support/changes.ts";
+import { poll } from "../support/waiting.ts";
 
 const ping: ToolDefinition = { name: "ping", description: "Answers.", execute: () => "pong" };
 
@@ -168,7 +169,7 @@ describe("The directory of tools in NATS", () => {
     assertEquals(before.length, 2);
     const kv = await new Kvm(await server.connect()).open("plue_tools");
     for (const key of before) await kv.delete(key);
-    while ((await keysOf(world.name)).length < before.length);
+    await poll(async () => (await keysOf(world.name)).length >= before.length);
     assertEquals(await keysOf(world.name), before);
     const { dispatcher } = await world.call();
     assertEquals((await dispatcher.dispatch({ name: "ping" })).ok, true);
@@ -212,7 +213,7 @@ describe("The directory of tools in NATS", () => {
       });
       return Object.keys(state.subjects ?? {}).length;
     };
-    while (await stored() < 4) await watcher.flush();
+    await poll(async () => await stored() >= 4);
     await offers.removeDead();
     assertEquals(await stored(), 4);
     clock.ms = 3_600_000;
@@ -307,7 +308,7 @@ describe("The directory of tools in NATS", () => {
       await served.close();
       await connection.flush();
     }
-    while (await count() > before);
+    await poll(async () => await count() <= before);
     await kept.close();
   });
 

@@ -30,6 +30,7 @@ import {
   useWorlds,
   withOwnServer,
 } from "./world.ts";
+import { poll } from "../support/waiting.ts";
 
 const task: ToolDefinition = {
   ...{ name: "build", description: "Builds.", execution: "task", idempotent: true },
@@ -99,7 +100,7 @@ describe("Durable calls over NATS", () => {
     const waits = run();
     const manager = await jetstreamManager(connection);
     while (calls.waiting === 0) await connection.flush();
-    while ((await manager.streams.info("PLUE_CALLS")).state.messages === 0);
+    await poll(async () => (await manager.streams.info("PLUE_CALLS")).state.messages > 0);
     await manager.streams.update("PLUE_CALLS", { max_msg_size: 10 });
     assertFailed(await run(), "unavailable", "nothing has run", "no");
     // The other call still waits.
@@ -223,9 +224,8 @@ describe("Durable calls over NATS", () => {
     await began.came;
     const spy = await own.connect();
     const manager = await jetstreamManager(spy);
-    const wait = async (count: number): Promise<void> => {
-      while ((await manager.streams.info("PLUE_CALLS")).state.messages < count);
-    };
+    const wait = (count: number): Promise<void> =>
+      poll(async () => (await manager.streams.info("PLUE_CALLS")).state.messages >= count);
     waiting.push(run(one, "ann"), run(one, "ann"));
     await wait(3);
     for (const caller of [one, other]) {
@@ -805,7 +805,7 @@ describe("Durable calls over NATS", () => {
       const { state } = await streams.info("PLUE_CALLS", { subjects_filter: to });
       return state.subjects?.[to] ?? 0;
     };
-    while (await left() > 0);
+    await poll(async () => await left() === 0);
     Date.now = systemNow;
     const { result } = seal.unwrap(await told.came, "told") as {
       readonly result: { readonly error: { readonly message: string; readonly ran: string } };

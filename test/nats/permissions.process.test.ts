@@ -12,6 +12,7 @@ import type { CreatedStream } from "../../src/cli/nats_admin.ts";
 import { plue } from "../cli/support.ts";
 import { SECRET, TestServer, withServer } from "./server.ts";
 import { endlessTool } from "./world.ts";
+import { poll } from "../support/waiting.ts";
 
 /** The lines of the guide that give the permissions of a user, as the server's configuration has them. */
 async function permissions(): Promise<string> {
@@ -131,7 +132,7 @@ describe("Users of NATS with narrow permissions", () => {
     worker.publish(fetch, "1", { reply: "$KV.plue_calls.x" });
     const delivered = async (): Promise<number> =>
       (await consumers.info("KV_plue_results", "x")).delivered.consumer_seq;
-    while (await delivered() === 0);
+    await poll(async () => await delivered() > 0);
     await assertRejects(() => caller.request(fetch, "1"), Error, "Permissions Violation");
     const { value } = await store.get("key.ann.1") ?? {};
     assertEquals(value, new Uint8Array(3));

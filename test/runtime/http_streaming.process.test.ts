@@ -4,6 +4,7 @@ import { connect, type Socket } from "node:net";
 import { createWatchedApp, type Watch } from "./http_app.ts";
 import { describeStreaming } from "./http_watched.ts";
 import { serve, type Served } from "./serve.ts";
+import { poll } from "../support/waiting.ts";
 
 describe("the handler behind a real server", () => {
   let served: Served;
@@ -34,12 +35,11 @@ describe("the handler behind a real server", () => {
     const before = await watch();
     const client = new AbortController();
     const answer = post("/tools/wait/execute", "{}", { signal: client.signal });
-    while ((await watch()).started === before.started);
+    await poll(async () => (await watch()).started !== before.started);
     client.abort();
     await assertRejects(() => answer);
-    let after = await watch();
-    while (after.inFlight > 0) after = await watch();
-    assertEquals(after.aborted, before.aborted + 1);
+    await poll(async () => (await watch()).inFlight === 0);
+    assertEquals((await watch()).aborted, before.aborted + 1);
   });
 
   it("rejects a body over the limit without a content-length", async () => {

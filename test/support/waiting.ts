@@ -62,3 +62,8 @@ export async function until(done: () => boolean): Promise<void> {
   }
   throw new Error("It did not come about, however many reactions ran");
 }
+
+/** Checks a real server or process until a condition holds. Between the checks, others may compute. */
+export async function poll(done: () => boolean | Promise<boolean>): Promise<void> {
+  while (!await done()) await new Promise((resolve) => setTimeout(resolve, 10));
+}

@@ -7,9 +7,10 @@ import { join } from "node:path";
 import type { CallStore, StoredEntry } from "@plue/tools/calls";
 import { describeOutages } from "../../contract/call_store_contract.ts";
 import { maybe } from "../../support/skip.ts";
-import type { WorkerdReport } from "../../support/workerd_runner.ts";
+import type { Report } from "../../support/suite_tree.ts";
 import { fromBytes, toBytes } from "./bytes.ts";
 import { whySkipped, WorkerdObjects } from "./workerd_objects.ts";
+import { poll } from "../../support/waiting.ts";
 
 const withWorkerd = maybe(whySkipped === undefined, whySkipped ?? "");
 const fileOf = (name: string): string => join(import.meta.dirname, `${name}.ts`);
@@ -19,7 +20,7 @@ describe("durableObjectStore() in a worker, with the objects in another one", ()
     await using workers = await WorkerdObjects.create(fileOf("suite"), fileOf("objects"));
     const printed = workers.test();
     const [, report = "{}"] = /REPORT (.*)/.exec(printed) ?? [];
-    const { failures, passed }: WorkerdReport = JSON.parse(report);
+    const { failures, passed }: Report = JSON.parse(report);
     assertEquals(failures, [], printed);
     assertGreater(passed, 30);
   });
@@ -86,13 +87,13 @@ describe("the Worker of docs/cloudflare.md", () => {
     const body = '{"arguments":{"month":"May"}}';
     const { id } = await request("/tools/report/execute", { method: "POST", body });
     let task = await request(`/calls/${id}`);
-    while ((task.progress?.done ?? 0) < 3) task = await request(`/calls/${id}`);
+    await poll(async () => ((task = await request(`/calls/${id}`)).progress?.done ?? 0) >= 3);
     assertEquals(task.status, "working");
     await workers.kill();
     await new Promise((resolve) => setTimeout(resolve, 600));
 
     await workers.start();
-    while (task.status === "working") task = await request(`/calls/${id}`);
+    await poll(async () => (task = await request(`/calls/${id}`)).status !== "working");
     assertEquals([task.status, task.result?.content], ["completed", "The report of May"]);
   });
 });

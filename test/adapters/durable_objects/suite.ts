@@ -11,7 +11,8 @@ import {
   type DurableObjectStoreOptions,
 } from "@plue/tools/durable-objects";
 import { describeCallStore, itCountsExactly } from "../../contract/call_store_contract.ts";
-import { runAll } from "../../support/workerd_runner.ts";
+import { runAll } from "../../support/suite_tree.ts";
+import { poll } from "../../support/waiting.ts";
 
 const namespace = env["CALLS"] as CallStoreNamespace;
 let opened = 0;
@@ -41,7 +42,7 @@ describe("durableObjectStore()", () => {
     const value = new Uint8Array(1_000);
     const revision = await store.create("t.a.1", value, { expiresAt: Date.now() + 1 });
     assertEquals(typeof revision, "number");
-    while (await store.get("t.a.1") !== undefined);
+    await poll(async () => await store.get("t.a.1") === undefined);
     assertEquals(typeof await store.create("t.a.2", value), "number");
   });
 

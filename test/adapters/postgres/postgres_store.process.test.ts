@@ -16,6 +16,7 @@ import {
 import { isAll } from "../../support/laws.ts";
 import { maybe } from "../../support/skip.ts";
 import { missing, missingBouncer, useServer } from "./server.ts";
+import { poll } from "../../support/waiting.ts";
 
 const it = maybe(missing === undefined, missing ?? "");
 const withBouncer = maybe(missingBouncer === undefined, missingBouncer ?? "");
@@ -289,7 +290,7 @@ describe("postgresCallStore()", () => {
     assertEquals((await pool().query(waiting)).rowCount, 1);
     await holder.query("commit");
     holder.release();
-    while ((await pool().query(waiting)).rowCount !== 0);
+    await poll(async () => (await pool().query(waiting)).rowCount === 0);
     assertEquals(await store.get("t.a.2"), undefined);
   });
 

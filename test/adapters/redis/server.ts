@@ -10,6 +10,7 @@ import { afterAll, beforeAll } from "bun:test";
 import { createClient } from "redis";
 import { maybe } from "../../support/skip.ts";
 import { freePort } from "../../support/free_port.ts";
+import { poll } from "../../support/waiting.ts";
 
 /** The reason why the tests of Redis cannot run here, if there is one. */
 export const missing: string | undefined = spawnSync("redis-server", ["--version"]).status === 0
@@ -140,7 +141,9 @@ export function useCluster(): () => readonly RedisServer[] {
     }
     for (const server of servers) {
       const client = await server.connect();
-      while (!`${await client.sendCommand(["CLUSTER", "INFO"])}`.includes("cluster_state:ok"));
+      await poll(async () =>
+        `${await client.sendCommand(["CLUSTER", "INFO"])}`.includes("cluster_state:ok")
+      );
     }
   });
   afterAll(async () => {

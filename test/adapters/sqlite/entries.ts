@@ -3,6 +3,7 @@
 
 import process from "node:process";
 import { sqliteCallStore } from "../../../src/adapters/sqlite/mod.ts";
+import { poll } from "../../support/waiting.ts";
 
 const [, , action, path = ""] = process.argv;
 using store = await sqliteCallStore(path);
@@ -12,7 +13,7 @@ for (let index = 0; action === "write"; index++) {
   await new Promise((resolve) => process.stdout.write(`${index}\n`, resolve));
 }
 console.log("ready");
-while (await store.get("go") === undefined);
+await poll(async () => await store.get("go") !== undefined);
 let own = 0;
 for (let index = 0; index < 200; index++) {
   if (await store.create(`used.a.${index}`, new Uint8Array()) !== undefined) own++;
