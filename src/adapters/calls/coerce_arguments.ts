@@ -6,6 +6,7 @@ import {
   type ArgumentRepair,
   isObject,
   type JsonSchemaObject,
+  once,
   pointerStep,
   setOwn,
   type Tool,
@@ -64,21 +65,20 @@ export function coerceArguments(): RepairHook {
   return ({ tool, arguments: given }, [issue]) => {
     // Other repairs handle text that is not JSON.
     if (issue?.keyword === "json") return undefined;
-    const repairs: ArgumentRepair[] = [];
-    const walk = new Coercion(tool, repairs);
+    const walk = new Coercion(tool);
     const args = walk.coerce(tool.parameters, given, "", 0);
+    const { repairs } = walk;
     return repairs.length === 0 ? undefined : { arguments: args, repairs };
   };
 }
 
 class Coercion {
+  readonly repairs: ArgumentRepair[] = [];
   readonly #tool: Tool;
-  readonly #repairs: ArgumentRepair[];
   #parts = 0;
 
-  constructor(tool: Tool, repairs: ArgumentRepair[]) {
+  constructor(tool: Tool) {
     this.#tool = tool;
-    this.#repairs = repairs;
   }
 
   /** Returns the value converted to `schema`, or the value itself if it cannot be converted. */
@@ -112,7 +112,7 @@ class Coercion {
     path: string,
   ): unknown {
     const said = (message: string, read: unknown): unknown => {
-      this.#repairs.push({ path, message });
+      this.repairs.push({ path, message });
       return read;
     };
     const parsed = typeof value === "string" ? parse(value) : undefined;
@@ -159,12 +159,11 @@ class Coercion {
 
   #target(ref: string): unknown {
     const { parameters } = this.#tool;
-    let index = references.get(this.#tool);
-    if (index === undefined) {
-      index = new schemas.ReferenceIndex(parameters, schemas.detectDialect(parameters));
-      schemas.indexSchemas(index, parameters);
-      references.set(this.#tool, index);
-    }
+    const index = once(references, this.#tool, () => {
+      const made = new schemas.ReferenceIndex(parameters, schemas.detectDialect(parameters));
+      schemas.indexSchemas(made, parameters);
+      return made;
+    });
     return schemas.resolveAnywhere(index, ref)?.schema;
   }
 }

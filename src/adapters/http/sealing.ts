@@ -38,15 +38,9 @@ export function createSealer(action: string, keys: readonly (string | Uint8Array
     },
     async open(text) {
       const { jose, keys } = await tools();
-      let kid: string | undefined;
       try {
-        ({ kid } = jose.decodeProtectedHeader(text));
-      } catch {
-        return "damaged";
-      }
-      const key = keys.get(kid ?? "");
-      if (key === undefined) return "unknown_key";
-      try {
+        const key = keys.get(jose.decodeProtectedHeader(text).kid ?? "");
+        if (key === undefined) return "unknown_key";
         return (await jose.compactDecrypt(text, key, OPENS)).plaintext;
       } catch {
         return "damaged";
