@@ -16,13 +16,7 @@ import {
   nkeys,
 } from "@nats-io/transport-node";
 import { storedRateLimits } from "../adapters/hono/mod.ts";
-import {
-  natsCallStore,
-  type NatsKeys,
-  type NatsOptions,
-  remoteTools,
-  serveTools,
-} from "../adapters/nats/mod.ts";
+import * as nats from "../adapters/nats/mod.ts";
 import type { ToolDispatcher } from "../execute/mod.ts";
 import type { Registry } from "../registry/mod.ts";
 import type { Selection } from "../select/mod.ts";
@@ -35,7 +29,7 @@ export interface NatsSettings {
   /** The servers, without credentials. */
   readonly shown: string;
   readonly secret: readonly string[] | undefined;
-  readonly keys: NatsKeys | undefined;
+  readonly keys: nats.NatsKeys | undefined;
   readonly connection: ConnectionOptions;
 }
 
@@ -168,7 +162,7 @@ function secretsIn(action: string, env: CommandIo["env"]): readonly string[] | u
 }
 
 /** Reads the keys: either all three variables are set, or no variable. */
-function keysIn(action: string, env: CommandIo["env"]): NatsKeys | undefined {
+function keysIn(action: string, env: CommandIo["env"]): nats.NatsKeys | undefined {
   const read = (name: string, form: RegExp, what: string): readonly string[] =>
     wordsIn(action, env[name], form, `${name} must be ${what}; "plue nats keys" prints both`);
   const keys = "public keys (U…) with spaces between them";
@@ -219,8 +213,8 @@ export async function openEdge(
 ): Promise<NatsService & { readonly state: SharedState }> {
   return await open(settings, log, async (connection, options) => {
     const { secret, keys } = options;
-    const store = await natsCallStore(connection, { secret, ...(keys && { keys }) });
-    const remote = await remoteTools(connection, { registry, ...options });
+    const store = await nats.natsCallStore(connection, { secret, ...(keys && { keys }) });
+    const remote = await nats.remoteTools(connection, { registry, ...options });
     return {
       end: () => remote.close(),
       about: `The tools are those of ${counted(remote.workers, "worker")} on`,
@@ -244,7 +238,7 @@ export async function openWorker(
 ): Promise<NatsService> {
   const { approve: _callers, ...dispatcher } = dispatch;
   return await open(settings, log, async (connection, options) => {
-    const served = await serveTools(registry, connection, {
+    const served = await nats.serveTools(registry, connection, {
       ...options,
       ...{ selection, dispatcher, countedBy },
     });
@@ -259,7 +253,7 @@ export async function openWorker(
 async function open<T extends { readonly about: string; end(): Promise<void> }>(
   settings: NatsSettings,
   log: Log,
-  begin: (connection: NatsConnection, options: NatsOptions) => Promise<T>,
+  begin: (connection: NatsConnection, options: nats.NatsOptions) => Promise<T>,
 ): Promise<T & NatsService> {
   const { secret, keys, shown } = settings;
   if (secret === undefined) {

@@ -13,18 +13,7 @@ import type { ToolRequest } from "../http/mod.ts";
 import { writeTaskResult } from "./calls.ts";
 import { answerPlainCall, answerPlainList, plainRequestOf } from "./fast_path.ts";
 import * as messages from "./message.ts";
-import {
-  announces,
-  ClientAnswers,
-  Followers,
-  type Following,
-  followingBus,
-  followingStream,
-  type McpNotify,
-  nameSession,
-  ResourceSubscriptions,
-  sessionOf,
-} from "./sessions.ts";
+import * as sessions from "./sessions.ts";
 import {
   MCP_CHECKS,
   type McpEndpointOptions,
@@ -57,7 +46,7 @@ export interface McpEndpoint {
    * Notifies clients that prompts or resources of the option `extend` have changed. Reaches only
    * clients that have a stream of changes open to this process (on Workers, to this isolate).
    */
-  readonly notify: McpNotify;
+  readonly notify: sessions.McpNotify;
 }
 
 /**
@@ -118,10 +107,10 @@ export function createMcpEndpoint(
 /** Replaces a body that is not JSON. The SDK rejects it. */
 const NOT_JSON = "not JSON";
 /** Shared by all endpoints: a call may still run when another endpoint has replaced its endpoint. */
-const ANSWERS = new ClientAnswers();
+const ANSWERS = new sessions.ClientAnswers();
 
 class McpService {
-  readonly followers: Followers = new Followers();
+  readonly followers: sessions.Followers = new sessions.Followers();
   readonly #server: http.ToolServer;
   readonly #lists: messages.McpToolLists;
   readonly #parts: ServerParts;
@@ -129,7 +118,7 @@ class McpService {
   readonly #registry: Registry | undefined;
   readonly #extend: McpEndpointOptions["extend"];
   readonly #skills: McpEndpointOptions["skills"];
-  readonly #subscriptions: ResourceSubscriptions;
+  readonly #subscriptions: sessions.ResourceSubscriptions;
   readonly #methods: ReturnType<typeof messages.methodParams>;
 
   constructor(source: Registry | Toolset, options: McpEndpointOptions) {
@@ -149,7 +138,7 @@ class McpService {
     this.#registry = source instanceof Toolset ? undefined : source;
     this.#extend = options.extend?.bind(options);
     this.#skills = skills;
-    this.#subscriptions = new ResourceSubscriptions(server.authorizes);
+    this.#subscriptions = new sessions.ResourceSubscriptions(server.authorizes);
     this.#methods = messages.methodParams((this.#extend ?? skills) !== undefined);
     this.#lists = new messages.McpToolLists(
       pageSize,
@@ -243,7 +232,7 @@ class McpService {
     const refusal = messages.paramsRefusal(body, this.#methods[isModern ? "modern" : "legacy"]) ??
       (isModern && server.tasks !== undefined ? taskRefusal(body, headers) : undefined);
     if (refusal !== undefined) return refusalResponse(refusal);
-    const session = sessionOf(headers);
+    const session = sessions.sessionOf(headers);
     if (session !== undefined) {
       const cancelled = messages.cancelledBy(body);
       if (cancelled !== undefined) {
@@ -293,7 +282,7 @@ class McpService {
         keepAliveMs: server.heartbeatMs,
         maxRequestBodySize: server.body.maxBytes,
         maxSubscriptions: release === undefined ? 0 : 1,
-        bus: followingBus(
+        bus: sessions.followingBus(
           () => {
             isFollowing = true;
             return this.#follow(request, release);
@@ -318,7 +307,7 @@ class McpService {
     const client = messages.initializedBy(body);
     // Request ids of every client begin with 0. Only the session distinguishes two clients.
     return client !== undefined && response.ok
-      ? http.withHeaders(response, [["mcp-session-id", nameSession(client)]])
+      ? http.withHeaders(response, [["mcp-session-id", sessions.nameSession(client)]])
       : response;
   }
 
@@ -359,7 +348,7 @@ class McpService {
       // The protocol's response if a server has no stream. Clients continue without the stream.
       return http.methodNotAllowed("POST");
     }
-    const session = sessionOf(raw.headers);
+    const session = sessions.sessionOf(raw.headers);
     try {
       const { server: described } = await this.#serverFor(request, {
         body: undefined,
@@ -368,10 +357,10 @@ class McpService {
         pace: new ReaderPace(),
       });
       const capabilities = described.getCapabilities();
-      return followingStream(
+      return sessions.followingStream(
         this.#follow(request, release),
         (event) =>
-          announces(capabilities, event) &&
+          sessions.announces(capabilities, event) &&
           (event.kind !== "resource_updated" ||
             this.#subscriptions.has({ principal, session }, event.uri)),
         {
@@ -393,7 +382,7 @@ class McpService {
       : http.takeSlot(request);
   }
 
-  #follow(request: ToolRequest, release: (() => void) | undefined): Following {
+  #follow(request: ToolRequest, release: (() => void) | undefined): sessions.Following {
     const watch = new http.ListingWatch({
       registry: this.#registry,
       list: () => request.toolsetNow().available(),

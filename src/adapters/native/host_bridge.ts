@@ -5,23 +5,8 @@
 
 import type { DispatchContext } from "../../execute/mod.ts";
 import { describeThrown, isObject, once, type ToolResult } from "../../tool/mod.ts";
-import {
-  FLAG,
-  type Frame,
-  FrameError,
-  OPERATION_SHIFT,
-  PROTOCOL_VERSION,
-  readFrames,
-  readId,
-  readNumbers,
-  readStrings,
-  readText,
-  REPLY,
-  REQUEST,
-  SIGNAL_BYTES,
-  YIELD,
-  YIELD_BYTES,
-} from "./frames.ts";
+import * as wire from "./frames.ts";
+import { FLAG, PROTOCOL_VERSION, readStrings, REPLY, REQUEST } from "./frames.ts";
 import { HOST_CALL, HostFunctions } from "./host_functions.ts";
 import {
   HostTools,
@@ -119,7 +104,7 @@ export class HostBridge {
    * @throws {FrameError} If a frame breaks the protocol.
    */
   receive(bytes: Uint8Array): number {
-    return readFrames(bytes, (frame) => this.#take(frame));
+    return wire.readFrames(bytes, (frame) => this.#take(frame));
   }
 
   /** Calls availability functions, and sends libplue the list if it has changed. */
@@ -136,12 +121,12 @@ export class HostBridge {
     this.#tools = unavailable("Cannot call a tool: the tools are detached");
   }
 
-  #take({ type, flags, id, payload }: Frame): void {
+  #take({ type, flags, id, payload }: wire.Frame): void {
     switch (type) {
       case REQUEST.execute:
         return this.#execute(id, flags, payload);
       case REQUEST.abort:
-        return this.#abort(id, (flags & FLAG.abortsSignal) !== 0, readText(payload));
+        return this.#abort(id, (flags & FLAG.abortsSignal) !== 0, wire.readText(payload));
       case REQUEST.shutdown:
         this.#abortAll("The host shuts down");
         this.#functions.clear();
@@ -151,14 +136,14 @@ export class HostBridge {
       case REQUEST.register:
         return this.#register(id, flags, payload);
       case REQUEST.unregister:
-        this.#functions.remove(readId(payload));
+        this.#functions.remove(wire.readId(payload));
         return this.#answer(id, null);
       case REQUEST.yield:
         return this.#yield(id, flags, payload);
       case REQUEST.ping:
         return void this.#replies.add(REPLY.pong, id, "");
       default:
-        throw new FrameError(`Cannot read a frame: there is no type ${type}`);
+        throw new wire.FrameError(`Cannot read a frame: there is no type ${type}`);
     }
   }
 
@@ -242,10 +227,10 @@ export class HostBridge {
   }
 
   #register(id: number, flags: number, payload: Uint8Array): void {
-    const [definition = ""] = readStrings(payload.subarray(SIGNAL_BYTES), 1);
+    const [definition = ""] = readStrings(payload.subarray(wire.SIGNAL_BYTES), 1);
     const wantsAnswer = (flags & FLAG.wantsAnswer) !== 0;
     try {
-      const tool = this.#functions.add(readId(payload), definition);
+      const tool = this.#functions.add(wire.readId(payload), definition);
       if (wantsAnswer) this.#answer(id, tool);
     } catch (error) {
       const message = messageOf(error);
@@ -261,8 +246,8 @@ export class HostBridge {
   }
 
   #yield(id: number, kind: number, payload: Uint8Array): void {
-    const [first, second] = readNumbers(payload, kind === YIELD.progress);
-    const [text = ""] = readStrings(payload.subarray(YIELD_BYTES), 1);
+    const [first, second] = wire.readNumbers(payload, kind === wire.YIELD.progress);
+    const [text = ""] = readStrings(payload.subarray(wire.YIELD_BYTES), 1);
     this.#functions.receive(id, { kind, first, second, text });
   }
 
@@ -270,9 +255,9 @@ export class HostBridge {
     const tools = this.#tools;
     const call: HostCall = {
       id,
-      signalId: readId(payload),
+      signalId: wire.readId(payload),
       flags,
-      strings: readStrings(payload.subarray(SIGNAL_BYTES), 4),
+      strings: readStrings(payload.subarray(wire.SIGNAL_BYTES), 4),
       controller: this.#spare.pop() ?? new AbortController(),
     };
     this.#running.set(id, call.controller);
@@ -298,7 +283,7 @@ export class HostBridge {
     // Releases a large text, from which the arguments are parsed.
     const [name = "", params, sessionId, messageId] = call.strings.splice(0);
     const wantsEvents = (flags & FLAG.wantsMetadata) !== 0;
-    const operation = flags >> OPERATION_SHIFT;
+    const operation = flags >> wire.OPERATION_SHIFT;
     const isCall = operation === OPERATION.call;
     // The name, if the caller receives events. A call that resumes has a ticket instead of a name.
     const tool = !wantsEvents ? undefined : isCall ? name : "";

@@ -2,26 +2,15 @@
 
 import type { JsonRecord } from "../../formats/provider_kit.ts";
 import { clip } from "../../tool/mod.ts";
-import {
-  encode,
-  isNothing,
-  membersOf,
-  type Pair,
-  type ParameterPlace,
-  textOf,
-  UnsendableArgument,
-  type ValueStyle,
-  writeHeader,
-  writePairs,
-  writePath,
-} from "./serialize.ts";
+import * as serialize from "./serialize.ts";
+import { type Pair, writePairs } from "./serialize.ts";
 
 /** A parameter, and the argument with its value. */
-export interface ParameterBinding extends ValueStyle {
+export interface ParameterBinding extends serialize.ValueStyle {
   /** The property of the arguments. */
   readonly key: string;
   readonly name: string;
-  readonly in: ParameterPlace;
+  readonly in: serialize.ParameterPlace;
 }
 
 /** The form of a body, and the arguments that it contains. */
@@ -36,7 +25,7 @@ export interface BodyBinding {
   readonly from: "all" | "rest" | "one";
   readonly key?: string;
   /** The serialization of a form's members that differs from the default. */
-  readonly encoding?: { readonly [member: string]: ValueStyle };
+  readonly encoding?: { readonly [member: string]: serialize.ValueStyle };
 }
 
 /** An operation of an API as data, from which {@linkcode buildRequest} makes requests. */
@@ -90,7 +79,7 @@ export function buildRequest(
   for (const parameter of operation.parameters) {
     const { key, name } = parameter;
     const value = valueOf(key);
-    if (isNothing(value)) continue;
+    if (serialize.isNothing(value)) continue;
     switch (parameter.in) {
       case "query":
         query.push(...writePairs(name, value, parameter, key));
@@ -99,7 +88,7 @@ export function buildRequest(
         cookies.push(...writePairs(name, value, parameter, key));
         break;
       case "header":
-        headers.set(name.toLowerCase(), writeHeader(value, parameter, key));
+        headers.set(name.toLowerCase(), serialize.writeHeader(value, parameter, key));
     }
   }
   const body = bodyOf(operation, args, valueOf);
@@ -109,8 +98,8 @@ export function buildRequest(
     headers.set(name.toLowerCase(), value);
   }
   const proof = Object.entries(credentials.query ?? {}).map(([name, value]): Pair => [
-    encode(name, name),
-    encode(value, name),
+    serialize.encode(name, name),
+    serialize.encode(value, name),
   ]);
   const pairs = [...query.filter(([name]) => !proof.some(([other]) => other === name)), ...proof];
   const url = `${server}${path}${pairs.length === 0 ? "" : "?"}${
@@ -118,7 +107,7 @@ export function buildRequest(
   }`;
   // A second defence: the encoding above already prevents requests outside of the API.
   if (!new URL(url).href.startsWith(`${server}/`)) {
-    throw new UnsendableArgument("", "values that stay within the path of the operation");
+    throw new serialize.UnsendableArgument("", "values that stay within the path of the operation");
   }
   return {
     url,
@@ -137,9 +126,9 @@ function expandPath(operation: HttpOperation, valueOf: (key: string) => unknown)
     const parameter = operation.parameters.find((one) => one.in === "path" && one.name === name);
     if (parameter === undefined) return "";
     last = parameter.key;
-    return writePath(name, valueOf(last), parameter, last);
+    return serialize.writePath(name, valueOf(last), parameter, last);
   });
-  if (hasDotSegment(path)) throw new UnsendableArgument(last, 'other than "." and ".."');
+  if (hasDotSegment(path)) throw new serialize.UnsendableArgument(last, 'other than "." and ".."');
   return path;
 }
 
@@ -196,7 +185,7 @@ function encodeBody(value: unknown, binding: BodyBinding, key: string): EncodedB
     case "json":
       return { contentType: mediaType, text: JSON.stringify(value) };
     case "text":
-      return { contentType: `${mediaType}; charset=utf-8`, text: textOf(value) };
+      return { contentType: `${mediaType}; charset=utf-8`, text: serialize.textOf(value) };
     case "form": {
       const pairs = formMembers(value, key).flatMap(([member, part]) =>
         formPairs(member, part, binding, key)
@@ -210,13 +199,13 @@ function encodeBody(value: unknown, binding: BodyBinding, key: string): EncodedB
 
 function formMembers(value: unknown, key: string): [string, unknown][] {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw new UnsendableArgument(key, "an object");
+    throw new serialize.UnsendableArgument(key, "an object");
   }
-  return membersOf(value);
+  return serialize.membersOf(value);
 }
 
 /** OpenAPI's default for the members of a form: lists are repeated, objects are JSON. */
-const FORM: ValueStyle = { style: "form", explode: true };
+const FORM: serialize.ValueStyle = { style: "form", explode: true };
 
 function formPairs(
   member: string,
@@ -238,7 +227,7 @@ function multipart(members: readonly [string, unknown][]): EncodedBody {
     (Array.isArray(part) ? part : [part]).map((item) => {
       const json = typeof item === "object" && item !== null;
       return `--${boundary}\r\ncontent-disposition: form-data; name="${quoted(member)}"\r\n` +
-        (json ? "content-type: application/json\r\n" : "") + `\r\n${textOf(item)}\r\n`;
+        (json ? "content-type: application/json\r\n" : "") + `\r\n${serialize.textOf(item)}\r\n`;
     })
   );
   return {

@@ -1,21 +1,7 @@
 /** Imports documents of OpenAPI 3.0, 3.1 and 3.2: each operation becomes a tool. */
 
-import {
-  flagIn,
-  type ImportedTool,
-  type ImportOptions,
-  type ImportResult,
-  ImportSession,
-  type JsonRecord,
-  listIn,
-  member,
-  objectIn,
-  type PinnedImport,
-  readHints,
-  textIn,
-  type WithPins,
-  wordsIn,
-} from "../../formats/provider_kit.ts";
+import * as kit from "../../formats/provider_kit.ts";
+import { type ImportedTool, ImportSession, member, wordsIn } from "../../formats/provider_kit.ts";
 import type { ProviderHints } from "../../formats/mod.ts";
 import { checkWithoutEngine } from "../../schema/mod.ts";
 import * as check from "../../tool/mod.ts";
@@ -35,26 +21,15 @@ import {
   type ToolResult,
 } from "../../tool/mod.ts";
 import { type HttpOperation, pathProblem } from "./build_request.ts";
-import {
-  ApiDocument,
-  baseAddress,
-  credentialKeys,
-  findOperations,
-  findServer,
-  type FoundOperation,
-  type FoundServer,
-  isSendable,
-  METHOD_HINTS,
-  nameOperations,
-  type ServerOptions,
-} from "./document.ts";
+import * as documents from "./document.ts";
+import type { FoundOperation } from "./document.ts";
 import { callOperation, type CredentialSource, type HttpClient, type HttpFetch } from "./http.ts";
 import { inputOf, type ReadParameter, readParameters } from "./parameters.ts";
 import { type ReadBody, readBody, readReturns } from "./request_body.ts";
 import { type ReadContext, SchemaReader } from "./schemas.ts";
 
 /** Options for {@linkcode importOpenApi}. */
-export interface OpenApiImportOptions extends ImportOptions, ServerOptions {
+export interface OpenApiImportOptions extends kit.ImportOptions, documents.ServerOptions {
   /** Performs the HTTP requests. Without it and `execute`, the tools are definitions only. */
   readonly fetch?: HttpFetch;
   /**
@@ -86,8 +61,8 @@ const MAX_RESPONSE_BYTES = 1_048_576;
  */
 export function importOpenApi(
   document: unknown,
-  options: WithPins<OpenApiImportOptions>,
-): Promise<PinnedImport>;
+  options: kit.WithPins<OpenApiImportOptions>,
+): Promise<kit.PinnedImport>;
 /**
  * Makes a tool of each operation of an OpenAPI document, version 3.0 to 3.2. With `fetch` the tools
  * call the API.
@@ -123,11 +98,11 @@ export function importOpenApi(
  * @param options Namespace, risk, tags and limits; the address and the credentials of calls.
  * @throws {TypeError | RangeError} If an option is invalid. Errors of the document are not thrown.
  */
-export function importOpenApi(document: unknown, options?: OpenApiImportOptions): ImportResult;
+export function importOpenApi(document: unknown, options?: OpenApiImportOptions): kit.ImportResult;
 export function importOpenApi(
   document: unknown,
-  given: OpenApiImportOptions | WithPins<OpenApiImportOptions> = {},
-): ImportResult | Promise<PinnedImport> {
+  given: OpenApiImportOptions | kit.WithPins<OpenApiImportOptions> = {},
+): kit.ImportResult | Promise<kit.PinnedImport> {
   const { pins, ...options } = given;
   const session = new ImportSession("openapi", options);
   checkOptions(options);
@@ -143,7 +118,7 @@ const CHECKS = {
   fetch: check.checkFunction,
   // The message does not repeat the address, which may contain a password.
   baseUrl: (action: string, value: unknown, name: string) =>
-    typeof value === "string" && baseAddress(value) !== undefined ? value : fail(
+    typeof value === "string" && documents.baseAddress(value) !== undefined ? value : fail(
       action,
       `${name} must be an address with "https:" or "http:", without credentials, query or fragment`,
     ),
@@ -178,8 +153,8 @@ function checkOptions(options: OpenApiImportOptions): void {
   }
 }
 
-function readRoot(session: ImportSession, document: unknown): JsonRecord | undefined {
-  const version = textIn(document, "openapi");
+function readRoot(session: ImportSession, document: unknown): kit.JsonRecord | undefined {
+  const version = kit.textIn(document, "openapi");
   if (!isObject(document) || version === undefined || !/^3\.[0-2](\.|$)/.test(version)) {
     session.reject(undefined, "", "openapi", `Cannot read the document: ${wantedForm(document)}`);
     return undefined;
@@ -197,7 +172,7 @@ function wantedForm(document: unknown): string {
   if (typeof document === "string") {
     return 'it is text; parse it first, with JSON.parse() or the npm package "yaml"';
   }
-  if (textIn(document, "swagger") !== undefined) {
+  if (kit.textIn(document, "swagger") !== undefined) {
     return 'it is Swagger 2.0; convert it first, with the npm package "swagger2openapi"';
   }
   return 'its "openapi" must be a version from "3.0" to "3.2"';
@@ -213,21 +188,21 @@ interface OpenApiImport extends Omit<ReadContext, "warn"> {
 
 function importOperations(
   session: ImportSession,
-  root: JsonRecord,
+  root: kit.JsonRecord,
   options: OpenApiImportOptions,
 ): void {
   const { fetch, maxResponseBytes = MAX_RESPONSE_BYTES } = options;
-  const document = new ApiDocument(root, (part) => session.charge(part));
+  const document = new documents.ApiDocument(root, (part) => session.charge(part));
   const api: OpenApiImport = {
     session,
     options,
     document,
     schemas: new SchemaReader(document, (...note) => session.warn(undefined, ...note)),
-    credentials: credentialKeys(document),
+    credentials: documents.credentialKeys(document),
     client: fetch && { ...options, fetch, maxResponseBytes },
     warned: new Set(),
   };
-  for (const [one, name] of nameOperations(findOperations(session, document))) {
+  for (const [one, name] of documents.nameOperations(documents.findOperations(session, document))) {
     // Several paths may share one object. Each use counts against the limit.
     session.charge(one.operation.value);
     session.charge(one.item.value["parameters"]);
@@ -253,7 +228,7 @@ function importOperation(api: OpenApiImport, one: FoundOperation, wantedName: st
   const { item, operation, operationId } = one;
   const fail = (step: string, rule: string, reason: string): void =>
     reject(session, one, step, rule, reason);
-  if (!isSendable(one.method)) return fail("", "method", "its method cannot be sent");
+  if (!documents.isSendable(one.method)) return fail("", "method", "its method cannot be sent");
   const draft: ImportedTool = {
     sourceName: operationId ?? `${one.method.toUpperCase()} ${one.path}`,
     wantedName,
@@ -261,7 +236,7 @@ function importOperation(api: OpenApiImport, one: FoundOperation, wantedName: st
     namespace: options.namespace,
     hints: {},
     provider: {},
-    deprecated: flagIn(operation.value, "deprecated") === true,
+    deprecated: kit.flagIn(operation.value, "deprecated") === true,
   };
   const context: ReadContext = { ...api, warn: (...note) => session.warn(draft, ...note) };
   if (operationId !== undefined && operationId !== wantedName) {
@@ -284,7 +259,7 @@ function importOperation(api: OpenApiImport, one: FoundOperation, wantedName: st
   const returns = options.returns === false || one.method === "head"
     ? undefined
     : readReturns(context, operation);
-  const onlyReads = METHOD_HINTS.get(one.method.toLowerCase())?.readOnlyHint === true;
+  const onlyReads = documents.METHOD_HINTS.get(one.method.toLowerCase())?.readOnlyHint === true;
   const isWarning = options.returns === "reads" && !onlyReads && api.client !== undefined;
   if (!isWarning) draft.returns = returns;
   if (body !== undefined && body.examples.length > 0) draft.examples = body.examples;
@@ -343,7 +318,7 @@ function readDescription(
     draft.title = `${method.toUpperCase()} ${template}`;
     draft.provider.title = null;
   }
-  const tags = (listIn(value, "tags") ?? []).filter(isWord);
+  const tags = (kit.listIn(value, "tags") ?? []).filter(isWord);
   // Selections trust this tag, so a document cannot set it.
   draft.tags = tags.filter((tag) => tag !== "read-only");
   if (draft.tags.length < tags.length) {
@@ -352,10 +327,10 @@ function readDescription(
   }
   Object.assign(draft.provider, readToolHints(value));
   // Annotations of the source take precedence over annotations that plue has derived on export.
-  const { annotations: given = objectIn(value, "x-tool-annotations") } = draft.provider;
-  draft.hints = { ...METHOD_HINTS.get(method.toLowerCase()), ...readHints(given) };
+  const { annotations: given = kit.objectIn(value, "x-tool-annotations") } = draft.provider;
+  draft.hints = { ...documents.METHOD_HINTS.get(method.toLowerCase()), ...kit.readHints(given) };
   if (given !== undefined) draft.provider.annotations = given;
-  const meta = objectIn(value, "x-tool-meta");
+  const meta = kit.objectIn(value, "x-tool-meta");
   if (meta !== undefined && !Object.hasOwn(meta, "provider")) draft.meta = meta;
 }
 
@@ -371,8 +346,8 @@ function bindTool(
   const { document: { root }, options: { baseUrl }, client } = api;
   const { address: server, problem } = baseUrl === undefined
     ? serverOf(api, member(value, "servers") ?? member(item.value, "servers"), path, warn)
-    : { address: baseAddress(baseUrl), problem: "" };
-  const security = listIn(value, "security") ?? listIn(root, "security");
+    : { address: documents.baseAddress(baseUrl), problem: "" };
+  const security = kit.listIn(value, "security") ?? kit.listIn(root, "security");
   const operation: HttpOperation = {
     method: method.toUpperCase(),
     path: template,
@@ -401,9 +376,9 @@ function serverOf(
   own: unknown,
   path: string,
   warn: ReadContext["warn"],
-): FoundServer {
-  const common = findServer(member(document.root, "servers"), options);
-  const server = own === undefined ? common : findServer(own, options);
+): documents.FoundServer {
+  const common = documents.findServer(member(document.root, "servers"), options);
+  const server = own === undefined ? common : documents.findServer(own, options);
   if (client?.authorize === undefined || server.address === undefined) return server;
   const trusted = common.address && new URL(common.address).origin;
   const { origin } = new URL(server.address);
@@ -440,7 +415,7 @@ const TOOL_HINTS: { readonly [Hint in keyof ProviderHints]: (value: unknown) => 
 };
 
 function readToolHints(operation: unknown): ProviderHints {
-  const given = objectIn(operation, "x-tool-hints");
+  const given = kit.objectIn(operation, "x-tool-hints");
   const hints = Object.entries(TOOL_HINTS).filter(([hint, isValid]) =>
     isValid(member(given, hint))
   );
