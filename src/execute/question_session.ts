@@ -136,7 +136,7 @@ export class QuestionSession {
       const asked = (async () => await options.onQuestion?.(question, new CallView(call)))();
       const answer: unknown = await abortable(asked, deadline.signal);
       why =
-        `the answer to "${question.key}" must have "action" accept, decline or cancel, in at most 64 kB`;
+        `the answer to "${question.key}" must be an object of at most 64 kB with the "action" accept, decline or cancel`;
       return answer === undefined || answer === null
         ? answer
         : readAnswer(answer) ?? fail("use the answer", why);

@@ -383,7 +383,7 @@ export function describeCallTickets(
       const wrong: [unknown, string][] = [
         [{ other: { action: "accept" } }, 'there is no question "other"'],
         [{ ...YES, "plue:approval": { action: "accept" } }, 'there is no question "plue:approval"'],
-        [{ sure: true }, 'the answer to "sure" must be an object with the "action" accept'],
+        [{ sure: true }, 'the answer to "sure" must be an object of at most 64 kB'],
         [{ sure: { action: "yes" } }, 'the answer to "sure" must be'],
         [{ sure: { action: "accept", content: { at: NaN } } }, 'the answer to "sure" must be'],
         [[YES], '"answers" must be an object'],

@@ -59,10 +59,7 @@ export interface ResultCacheOptions {
 
 /** The layer of a cache. */
 export interface ResultCache extends Layer {
-  /**
-   * Invalidates results with one of the tags, including results of running calls. Rejects without
-   * the store.
-   */
+  /** Invalidates results with one of the tags, even of running calls. Rejects without the store. */
   invalidate(...tags: readonly string[]): Promise<void>;
 }
 

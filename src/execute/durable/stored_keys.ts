@@ -100,8 +100,7 @@ const RUNS = ToolResult.error(
 
 const UNKNOWN = ToolResult.error(
   "unavailable",
-  "Cannot run the call: its outcome is unknown. A call with its idempotency key was cut off when " +
-    "its process ended, and may have taken effect. Find out whether it has; if not, call again " +
-    "with a new key",
+  "Cannot run the call: its outcome is unknown. The process of a call with its idempotency key " +
+    "ended, and the tool may have run. Find out whether it has; if not, call again with a new key",
   { retryable: false, ran: "unknown" },
 );

@@ -92,7 +92,7 @@ const CHECKS = { ttlMs: numberFrom(1, MAX_TTL_MS), store: anyValue };
 
 const UNOPENED: Readonly<Record<UnopenedTicket, string>> = {
   damaged: "its ticket is damaged, or was not made here",
-  unknown_key: "its ticket was sealed with a key that is not known here",
+  unknown_key: "its ticket was sealed with an unknown key",
   gone: "its ticket is unknown here, or was deleted",
 };
 
@@ -252,7 +252,7 @@ export function wrongAnswers(
     // An answer without a question could approve a text that was shown to no person.
     if (!keys.includes(key)) return `there is no question ${shown}`;
     if (readAnswer(value) === undefined) {
-      return `the answer to ${shown} must be an object with the "action" accept, decline or cancel, and at most 64 kB of JSON as "content"`;
+      return `the answer to ${shown} must be an object of at most 64 kB with the "action" accept, decline or cancel`;
     }
   }
   return undefined;

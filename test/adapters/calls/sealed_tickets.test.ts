@@ -54,7 +54,7 @@ describe("sealedTickets()", () => {
     const refused = await old.resume((await suspend(rotated)).ticket, ANN);
     assertStringIncludes(
       refused.ok ? "" : refused.error.message,
-      "its ticket was sealed with a key that is not known here",
+      "its ticket was sealed with an unknown key",
     );
   });
 

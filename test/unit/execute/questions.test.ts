@@ -193,7 +193,7 @@ describe("context.ask()", () => {
       assertEquals(outcome(result), "input_unavailable");
       assertStringIncludes(
         messageOf(result),
-        'the answer to "name" must have "action" accept, decline or cancel, in at most 64 kB',
+        'the answer to "name" must be an object of at most 64 kB with the "action" accept, decline or cancel',
       );
     }
     assertEquals(reports.length, 4);
