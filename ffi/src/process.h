@@ -33,7 +33,7 @@ bool plue_process_has_ended(struct plue_process *process);
 /* Kills the process, and everything that it started. Any thread may call it before the end. */
 void plue_process_kill(struct plue_process *process);
 
-/* Stops using its descriptors without closing them: the host has, and may reuse their numbers. */
+/* Stops using the descriptors, which the host has closed and whose numbers it may reuse. */
 void plue_process_forget_descriptors(struct plue_process *process);
 
 /* Waits for the end of the process and of everything that it started. Kills the process

@@ -182,7 +182,7 @@ export class QuestionSession {
       KEY.test(key),
       (action) =>
         this.#call.context.transaction
-          ? fail(action, "the transaction of the tool may be rolled back")
+          ? fail(action, "steps cannot be used in a transaction")
           : action,
     );
     // The stored value is the result of an earlier run of the same step.

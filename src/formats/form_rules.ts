@@ -111,7 +111,7 @@ for (const form of ALL_FORMS) {
   descriptions[form] = says ?? `\`${names.join("`, `")}\``;
 }
 
-/** The forms, each with a description. */
+/** A description of each form of a keyword. */
 export const KEYWORD_FORMS: Readonly<Record<KeywordForm, string>> = descriptions as Record<
   KeywordForm,
   string

@@ -27,7 +27,7 @@ import { maybe } from "../support/skip.ts";
 export const ROOT: string = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 /** The output folder of `make`. */
 export const BUILD: string = join(ROOT, "ffi", "build");
-/** The folder of the host suite and the other test programs. */
+/** The folder of the built test programs. */
 export const PROGRAMS: string = join(BUILD, "test");
 /** The shared library, under the name that programs load. */
 export const SHARED_LIBRARY: string = join(
@@ -54,14 +54,14 @@ if (bundled === undefined) {
   await Bun.build({ entrypoints, target: "node", naming: "[name].mjs", outdir: BUNDLES });
   process.env["PLUE_TEST_BUNDLES"] = BUNDLES;
 }
-/** The module of tools that the host suite needs. */
+/** The module of tools that the tests in C call. */
 export const TOOLS: string = join(BUNDLES, "tools.mjs");
 /** The environment of a host whose tools are in C. */
 export const WITH_FAKE = { PLUE_SIDECAR: join(PROGRAMS, "fake_sidecar") } as const;
 /** The duration of the long tests, in seconds: `npm run test:soak` sets it. */
 export const SOAK = Number(process.env["PLUE_SOAK"] ?? 0);
 
-/** The host suite as a library. */
+/** The tests of libplue in C, built as a library. */
 export const SUITE_LIBRARY: string = join(
   PROGRAMS,
   process.platform === "darwin" ? "libsuite.dylib" : "libsuite.so",
@@ -93,7 +93,7 @@ export const RUNTIMES: { readonly [name: string]: readonly string[] } = {
   node: ["node", "--disable-warning=ExperimentalWarning"],
 };
 
-/** The parts of the host suite that every runtime passes in both hostings, in about a second. */
+/** The parts of the tests in C that every runtime passes in both hostings, in about a second. */
 export const PARTS = "basic contract tools questions notices big:2000000 streaming abort " +
   "metadata:500 stress:8:200:echo grace";
 /** Parts that test the library alone, or with larger numbers, on one runtime in each hosting. */

@@ -130,7 +130,7 @@ describe("natsCallStore()", () => {
     forged.set("Plue-End", "Infinity");
     forged.set("Nats-Msg-Size", "1e12");
     connection.publish("$KV.sizes.a.ann.forged", "", { headers: forged });
-    // A measurement is skipped until the bucket holds more than one quota.
+    // The store measures only buckets that are larger than one quota.
     await store.create("a.bob.1", new Uint8Array(90_000));
     await store.create("a.bob.2", new Uint8Array(5_000));
     await store.create("a.eve.1", new Uint8Array(50_000));

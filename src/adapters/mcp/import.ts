@@ -434,7 +434,7 @@ function rejectPageTool({ name }: ListedTool): formats.RejectedImport {
   return { name, path: "", rule: "_meta/ui/visibility", message };
 }
 
-/** Removes the output schema: the SDK would apply it to questions. The dispatcher checks results. */
+/** Removes the output schema, by which the SDK would reject questions. The dispatcher checks results. */
 function withoutOutput({ outputSchema: _outputSchema, ...tool }: ListedTool): ListedTool {
   return tool;
 }

@@ -193,7 +193,7 @@ export class Guest {
     this.#bridge.refresh();
   }
 
-  /** Fails running calls and accepts no others, without waiting: for the end of the process. */
+  /** Fails running calls and accepts no others. Does not wait, because the process ends. */
   leave(): void {
     if (!this.#isAttached) return;
     this.#isAttached = false;

@@ -50,7 +50,7 @@ describe("jwtAuth()", () => {
     }
   });
 
-  it("makes a caller of the claims", async () => {
+  it("creates a caller from the claims", async () => {
     for (const scope of ["a b  c", ["a", 5, "b", "c"]]) {
       assertEquals(await ask(await issuer.token({ role: "control", scope })), {
         scopes: ["a", "b", "c"],

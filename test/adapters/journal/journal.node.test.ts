@@ -246,7 +246,7 @@ describe("journal()", () => {
     assertEquals(recordsIn(sink.lines).map(({ kind }) => kind), ["begin", "dropped", "end"]);
   });
 
-  it("makes few large records at a time", async () => {
+  it("creates few large records at a time", async () => {
     const sizes: number[] = [];
     const sink = {
       ...memorySink(),

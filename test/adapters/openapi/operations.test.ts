@@ -16,7 +16,7 @@ describe("importOpenApi()", () => {
     assertEquals(others.every(({ name }) => /^find_it_[0-9a-f]{8}$/.test(name)), true);
   });
 
-  it("makes definitions only if it lacks a fetch, an address or a supported body", () => {
+  it("creates only definitions if it lacks a fetch, an address or a supported body", () => {
     const { fetch } = fakeApi();
     const executable = (given: ImportResult): string[] =>
       given.tools.filter(({ execute }) => execute !== undefined).map(({ name }) => name);

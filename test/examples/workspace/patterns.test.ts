@@ -47,7 +47,7 @@ describe("regexFinder()", () => {
         fc.array(fc.constantFrom("a", "b", "c", " ", "\n"), { maxLength: 12 }),
         (source, letters) => {
           const text = letters.join("");
-          // Engines differ in the end of a loop over empty matches, but not in its beginning.
+          // Engines differ in where a match of a loop over empty matches ends.
           assertEquals(regexFinder(source, false).find(text)?.start, native(source, text)?.start);
         },
       ),

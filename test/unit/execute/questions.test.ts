@@ -644,7 +644,7 @@ describe("context.step()", () => {
     }, { transactions: { begin: () => ({ id: "1" }), commit: () => {}, rollback: () => {} } });
     const result = await call();
     assertEquals([outcome(result), rows], ["threw", 0]);
-    assertStringIncludes(messageOf(result), "the transaction of the tool may be rolled back");
+    assertStringIncludes(messageOf(result), "steps cannot be used in a transaction");
   });
 
   it("may ask a question, and then runs again", async () => {

@@ -20,7 +20,7 @@ function ids(tools: readonly { readonly id: string }[]): string[] {
 }
 
 describe("ToolRegistry.registerTool()", () => {
-  it("makes a tool of a plain definition", () => {
+  it("creates a tool from a plain definition", () => {
     const registry = fakeRegistry();
     const tool = registry.registerTool({ name: "echo", description: "Says it again." });
     assertStrictEquals(registry.getTool("echo"), tool);
@@ -330,7 +330,7 @@ describe("ToolRegistry.getAvailableTools()", () => {
     assertEquals(ids(registry.getAvailableTools(builder.withMaxRiskLevel("low"))), ["a"]);
   });
 
-  it("notices that a plain context has changed", () => {
+  it("detects that a plain context has changed", () => {
     const registry = fakeRegistry({ tools: [fakeTool("a", { category: "git" })] });
     const context = { hasGitRepository: true };
     assertEquals(ids(registry.getAvailableTools(context)), ["a"]);

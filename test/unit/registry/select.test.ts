@@ -71,7 +71,7 @@ describe("ToolRegistry.select()", () => {
     });
   }
 
-  it("notices that a selection has changed", () => {
+  it("detects that a selection has changed", () => {
     const registry = fakeRegistry({ tools: [fakeTool("a", { roles: ["admin"] })] });
     const filters = [() => true];
     const selection = { role: "admin", filters };

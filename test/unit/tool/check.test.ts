@@ -42,7 +42,7 @@ describe("createCheck()", () => {
     );
   });
 
-  it("makes checks from a predicate", () => {
+  it("creates checks from a predicate", () => {
     assertThrows(() => checkFlag("try", 1, "it"), TypeError, "it must be true or false, not 1");
     assertThrows(() => checkWord("try", "", "it"), TypeError, "a string that is not empty");
     assertThrows(() => checkFunction("try", {}, "it"), TypeError, "a function, not an object");

@@ -245,7 +245,7 @@ describe("defineTool(), on functions", () => {
     assertEquals(Object.entries(definition).at(-1), ["count", 0]);
   });
 
-  it("keeps an async generator an async generator", () => {
+  it("preserves an async generator function", () => {
     const tool = makeTool(definition({
       async *execute() {
         yield await Promise.resolve(1);
