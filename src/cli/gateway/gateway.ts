@@ -49,9 +49,6 @@ export interface GatewayHost {
 /** The fields of a file that apply at the start only. */
 const FIXED = ["host", "port", "store", "journal"] as const;
 
-/** The method of a stream of changes since revision 2026-07-28 of MCP. */
-const LISTEN = "subscriptions/listen";
-
 /** The name of the service for tenants that do not exist, which looks like that of another tenant. */
 const NOBODY = "";
 
@@ -207,26 +204,30 @@ export class Gateway implements AsyncDisposable {
    * browsers open again. Other clients would not, so their streams of changes continue.
    */
   async fetch(request: Request, env?: unknown): Promise<Response> {
-    const { pathname } = new URL(request.url);
-    const isMcp = pathname.endsWith("/mcp") &&
-      (request.method === "GET" || request.headers.get("mcp-method") === LISTEN);
-    if (!isMcp && !pathname.endsWith("/events")) return await this.#answer(request, env);
+    const { url, method, headers } = request;
+    const isMcp = /\/mcp(\?|$)/.test(url) &&
+      (method === "GET" || headers.get("mcp-method") === "subscriptions/listen");
+    if (!isMcp && !/\/events(\?|$)/.test(url)) return await this.#answer(request, env);
     const copy = request.clone();
     const response = await this.#answer(request, env);
-    if (response.body === null || !isEventStream(response)) return response;
-    const text = request.method === "GET" ? null : await copy.text();
+    if (streamOf(response) === null) return response;
+    const body = method === "GET" ? null : await copy.text();
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
-    const next = async (): Promise<ReadableStream<Uint8Array> | null> => {
-      // The gateway ends.
-      if (!isMcp || this.#following.signal.aborted) return null;
-      const again = await this.#answer(new Request(copy, { body: text }), env);
-      if (!isEventStream(again)) return null;
-      const writer = writable.getWriter();
-      await writer.write(listChanged(text));
-      writer.releaseLock();
-      return again.body;
+    const follow = async (): Promise<void> => {
+      for (let stream = streamOf(response); stream !== null;) {
+        const { signal } = this.#following;
+        await stream.pipeTo(writable, { signal, preventAbort: true, preventClose: true })
+          .catch(noop);
+        // Without a new signal, the gateway ends; without an abort, the client or the stream has ended.
+        if (!isMcp || !signal.aborted || this.#following.signal.aborted) break;
+        stream = streamOf(await this.#answer(new Request(copy, { body }), env));
+        const writer = writable.getWriter();
+        if (stream !== null) await writer.write(listChanged(body));
+        writer.releaseLock();
+      }
+      await writable.close();
     };
-    void this.#follow(response.body, writable, next).catch(noop);
+    void follow().catch(noop);
     return new Response(readable, response);
   }
 
@@ -236,20 +237,6 @@ export class Gateway implements AsyncDisposable {
       ? undefined
       : this.#services.get(tenant) ?? this.#services.get(NOBODY);
     return await (mounted?.mounted ?? this.service.app).fetch(request, env as object);
-  }
-
-  /** Passes on the events of a stream and, after each new file, those of the next stream. */
-  async #follow(
-    first: ReadableStream<Uint8Array>,
-    writable: WritableStream<Uint8Array>,
-    next: () => Promise<ReadableStream<Uint8Array> | null>,
-  ): Promise<void> {
-    for (let body: ReadableStream<Uint8Array> | null = first; body !== null;) {
-      const { signal } = this.#following;
-      await body.pipeTo(writable, { signal, preventAbort: true, preventClose: true }).catch(noop);
-      body = signal.aborted ? await next() : null;
-    }
-    await writable.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -509,8 +496,8 @@ export function checkRules(
   }
 }
 
-function isEventStream({ headers }: Response): boolean {
-  return headers.get("content-type")?.startsWith("text/event-stream") === true;
+function streamOf({ headers, body }: Response): Response["body"] {
+  return headers.get("content-type")?.startsWith("text/event-stream") === true ? body : null;
 }
 
 /**

@@ -268,56 +268,44 @@ createInterface({ input: process.stdin }).on("line", (line) => {
     assertEquals(await served.tools(), ["greet", "hold"]);
   });
 
-  it("ends the streams of changes when the callers change, so that rights apply again", async () => {
-    const settings = (token: string) => ({
-      sources: {},
-      callers: { tokens: { ann: { token } } },
-    });
-    await using served = await gateway("streams.json", settings("first-first-first"));
-    const stream = await fetch(`${served.url}/events`, { headers: bearer("first-first-first") });
-    const ended = stream.text().then(() => "ended", () => "ended");
-    await files.write("streams.json", JSON.stringify(settings("other-other-other")));
-    await served.printed(/Applied/);
-    assertEquals(await ended, "ended");
-    const again = await fetch(`${served.url}/events`, { headers: bearer("first-first-first") });
-    assertEquals(again.status, 401);
-  });
-
   it("notifies MCP clients of each changed file, until their caller is removed", async () => {
     const token = "first-first-first";
     const settings = (limit: number, own: string) => ({
       ...{ sources: {}, limits: { requestsPerMinute: limit } },
       callers: { tokens: { ann: { token: own } } },
     });
-    await using served = await gateway("notified.json", settings(100, token));
-    const version = "io.modelcontextprotocol/protocolVersion";
-    const capabilities = "io.modelcontextprotocol/clientCapabilities";
-    const client = { "io.modelcontextprotocol/clientInfo": { name: "test", version: "1" } };
-    const params = {
-      notifications: { toolsListChanged: true },
-      _meta: { [version]: "2026-07-28", [capabilities]: {}, ...client },
-    };
-    const open = async (method: string, headers: object, body: object = {}) => {
-      const accept = "application/json, text/event-stream";
-      const response = await fetch(`${served.url}/mcp`, {
-        ...{ method, ...body },
-        headers: { ...bearer(token), accept, "content-type": "application/json", ...headers },
+    await using served = await gateway("streams.json", settings(100, token));
+    const open = async (path: string, more: RequestInit = {}) => {
+      const headers = { ...bearer(token), accept: "text/event-stream, application/json" };
+      const { body } = await fetch(served.url + path, {
+        ...{ ...more, headers: { ...headers, ...more.headers } },
       });
-      const stream = response.body as ReadableStream<BufferSource>;
-      return stream.pipeThrough(new TextDecoderStream())[Symbol.asyncIterator]();
+      return (body as ReadableStream<BufferSource>).pipeThrough(new TextDecoderStream())
+        [Symbol.asyncIterator]();
     };
+    const [version, method] = ["2026-07-28", "subscriptions/listen"];
+    const meta = {
+      protocolVersion: version,
+      clientCapabilities: {},
+      clientInfo: { name: "a", version: "1" },
+    };
+    const _meta = Object.fromEntries(
+      Object.entries(meta).map(([name, value]) => [`io.modelcontextprotocol/${name}`, value]),
+    );
+    const params = { notifications: { toolsListChanged: true }, _meta };
+    const events = await open("/events");
     const streams = [
-      await open("GET", { "mcp-protocol-version": "2025-11-25" }),
-      await open(
-        "POST",
-        { "mcp-protocol-version": "2026-07-28", "mcp-method": "subscriptions/listen" },
-        {
-          body: JSON.stringify({ jsonrpc: "2.0", id: "s", method: "subscriptions/listen", params }),
+      await open("/mcp"),
+      await open("/mcp", {
+        ...{ method: "POST", body: JSON.stringify({ jsonrpc: "2.0", id: "s", method, params }) },
+        headers: {
+          ...{ "content-type": "application/json" },
+          ...{ "mcp-protocol-version": version, "mcp-method": method },
         },
-      ),
+      }),
     ];
     for (const limit of [99, 98]) {
-      await files.write("notified.json", JSON.stringify(settings(limit, token)));
+      await files.write("streams.json", JSON.stringify(settings(limit, token)));
       for (const [index, stream] of streams.entries()) {
         let text = "";
         while (!/list_changed".*\n\n/.test(text)) {
@@ -328,8 +316,10 @@ createInterface({ input: process.stdin }).on("line", (line) => {
         assertEquals(text.includes('subscriptionId":"s"'), index === 1);
       }
     }
-    await files.write("notified.json", JSON.stringify(settings(97, "other-other-other")));
-    for (const stream of streams) while ((await stream.next()).done !== true);
+    await files.write("streams.json", JSON.stringify(settings(97, "other-other-other")));
+    for (const stream of [...streams, events]) while ((await stream.next()).done !== true);
+    const again = await fetch(`${served.url}/events`, { headers: bearer(token) });
+    assertEquals(again.status, 401);
   });
 
   it("rejects a namespace and labels of a module, which defines its tools itself", async () => {
