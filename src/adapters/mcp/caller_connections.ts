@@ -55,7 +55,6 @@ interface CallerConnection {
 const READ_AGAIN_MS = 1_000;
 const READ_TIMEOUT_MS = 30_000;
 
-/** The tools that the server lists for one caller. */
 class CallerList {
   #tools: ReadonlyMap<string, Tool> = new Map();
   #again: Promise<void> = Promise.resolve();

@@ -13,7 +13,6 @@ import { CallQuestions, type ClientInput } from "./questions.ts";
 import type { ReaderPace } from "./streams.ts";
 import { createdTask, requireTasks, supportsTasks } from "./tasks.ts";
 
-/** The JSON-RPC request of a call, and its client. */
 export interface CallChannel extends Pick<mcp.ServerContext["mcpReq"], "id"> {
   /** Aborts when the client leaves or cancels the request. */
   readonly client: http.ClientSignal;
@@ -21,7 +20,6 @@ export interface CallChannel extends Pick<mcp.ServerContext["mcpReq"], "id"> {
   readonly session?: string | undefined;
   /** Sends messages during the call; absent if the client accepts none. */
   readonly messages?: CallMessages;
-  /** The capabilities and answers of the client. */
   readonly input: ClientInput;
 }
 
@@ -29,7 +27,6 @@ export interface CallMessages extends Pick<mcp.ServerContext["mcpReq"], "log" | 
   readonly pace: ReaderPace;
 }
 
-/** The result of a call, or the questions of a suspended call. */
 export type McpCallResult = CallToolResult | mcp.InputRequiredResult;
 
 /**
@@ -246,7 +243,6 @@ function write(
 }
 
 class MessageSender {
-  /** Settles when the last message is sent. */
   sent: Promise<void> = Promise.resolve();
   /** The dispatcher's callbacks. Progress is sent only to a client that requested it. */
   readonly listeners: {

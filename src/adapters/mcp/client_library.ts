@@ -7,7 +7,6 @@ export function loadClient(): Promise<typeof import("@modelcontextprotocol/clien
   return import("@modelcontextprotocol/client").catch(failWithout);
 }
 
-/** Loads the part of the client that reads skills. */
 export function loadSkillsClient(): Promise<
   typeof import("@modelcontextprotocol/client/ext/skills")
 > {

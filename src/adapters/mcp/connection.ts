@@ -25,7 +25,6 @@ import { wasNotSent } from "../http/runtime.ts";
 import { loadClient } from "./client_library.ts";
 import { UnreadInput } from "./server_bounds.ts";
 
-/** Opens connections to one server. */
 export interface ClientOpener {
   readonly transport: "http" | "stdio";
   /** True if the import opens, closes and reopens the connections; false for a client of the host. */
@@ -64,7 +63,6 @@ export class McpConnection {
   #current: Promise<Client> = new Promise(noop);
   #live: Client | undefined;
   #isOpen = false;
-  /** The delay before the next attempt, in milliseconds. */
   #delayMs = 0;
   #connectedAt = 0;
   #trouble: unknown;
@@ -189,7 +187,6 @@ export interface ServerCall {
   readonly asking?: ListedTool | undefined;
 }
 
-/** A result with the questions of a server. */
 interface Asked {
   readonly inputRequests: InputRequests;
   readonly requestState?: string;

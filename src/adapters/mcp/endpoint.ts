@@ -264,7 +264,6 @@ class McpService {
     });
   }
 
-  /** Passes a request to the SDK, with a server for its caller. */
   async #answerBySdk(
     request: ToolRequest,
     body: unknown,
@@ -311,7 +310,6 @@ class McpService {
       : response;
   }
 
-  /** Makes the SDK's server for one request, with the host's extension. */
   async #serverFor(
     request: ToolRequest,
     { body, era, session, pace }: Omit<ServerRequest, "request" | "answers" | "list"> & {

@@ -439,7 +439,6 @@ function withoutOutput({ outputSchema: _outputSchema, ...tool }: ListedTool): Li
   return tool;
 }
 
-/** The tools of one server in a registry. */
 class RegistrySync {
   readonly #registry: Registry | undefined;
   readonly #onError: (error: unknown) => void;
@@ -503,7 +502,6 @@ class RegistrySync {
   }
 }
 
-/** The data of a tool. */
 function textOf(tool: Tool): string {
   return canonicalJson(JSON.parse(JSON.stringify(tool)));
 }

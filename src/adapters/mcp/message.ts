@@ -11,7 +11,6 @@ import { exportTools } from "../../formats/records.ts";
 import { clip, isObject, MAX_DEPTH, once, pointerStep, type Tool } from "../../tool/mod.ts";
 import { pageAfter } from "../http/mod.ts";
 
-/** The target of a revision. */
 export type McpTarget = typeof MCP_2025_06_18 | typeof MCP_2025_11_25 | typeof MCP_2026_07_28;
 
 /** One page of `tools/list`. The last page has no cursor. */
@@ -98,10 +97,8 @@ export const MODERN = "2026-07-28";
 
 export const MODERN_TARGET: typeof MCP_2026_07_28 = MCP_2026_07_28;
 
-/** The member of `_meta` that names the newest revision. */
 export const VERSION_KEY: string = mcp.PROTOCOL_VERSION_META_KEY;
 
-/** A message that expects a response. */
 export interface JsonRpcRequest {
   readonly id: unknown;
   readonly method: unknown;
@@ -156,7 +153,6 @@ export function traceParentOf(body: unknown): string | null {
   return typeof trace === "string" ? trace : null;
 }
 
-/** Returns the revision in which a client receives the tools. */
 export function targetOf(era: McpEra, headers: Headers): McpTarget {
   if (era === "modern") return MODERN_TARGET;
   // Clients of earlier revisions may not send their revision.
@@ -167,7 +163,6 @@ function methodOf(message: unknown): unknown {
   return (message as { readonly method?: unknown } | null | undefined)?.method;
 }
 
-/** The response to a rejected request. */
 export interface JsonRpcRefusal {
   /** 400 for a body beyond the bounds; 200 for a well-formed request with wrong params. */
   readonly status: 200 | 400;
@@ -294,7 +289,6 @@ function isDeeper(value: unknown, levels: number): boolean {
   return false;
 }
 
-/** The id of a message for its response. */
 export function idOf(message: unknown): JsonRpcRefusal["id"] {
   const id = isRequest(message) ? message.id : null;
   return typeof id === "string" && !isTooLong(id) || Number.isSafeInteger(id)

@@ -48,7 +48,6 @@ interface ClientLimits {
 
 const MAX_PAGES = 64;
 
-/** Makes the opener of a source's connections. */
 export function clientOpener(
   source: McpServerSource,
   http: StreamableHTTPClientTransportOptions | undefined,

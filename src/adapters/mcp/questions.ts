@@ -116,9 +116,7 @@ export interface ClientInput {
    * client's result, if it has one.
    */
   readonly ask?: ((request: InputRequest, signal: AbortSignal) => Promise<unknown>) | undefined;
-  /** The client's answers, by key. */
   readonly responses?: Readonly<Record<string, unknown>> | undefined;
-  /** The `requestState` of the suspended call. */
   readonly state?: string | undefined;
 }
 

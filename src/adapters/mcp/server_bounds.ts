@@ -52,7 +52,6 @@ export class UnaskedMessages {
     return this.#pause;
   }
 
-  /** Counts a request to the server. */
   ask(): void {
     this.#asked++;
   }

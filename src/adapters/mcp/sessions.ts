@@ -21,7 +21,6 @@ export interface McpNotify {
   resourceUpdated(uri: string): void;
 }
 
-/** The streams of an endpoint that follow changes. */
 export class Followers implements McpNotify {
   readonly #following = new Set<Following>();
 

@@ -5,10 +5,8 @@ import { problemResponse } from "../../adapters/http/mod.ts";
 import { defined, describeThrown, isText, pointerStep } from "../../tool/mod.ts";
 import type { CallerSettings, IssuerSettings, PlueFile } from "./file.ts";
 
-/** The callers with the right `operator`, and their requests. */
 const OPERATORS = new WeakSet<Caller | Request>();
 
-/** Returns true for a request whose caller may approve tools. */
 export function isOperator(request: Request): boolean {
   return OPERATORS.has(request);
 }

@@ -14,7 +14,6 @@ import { pointerSteps } from "../../schema/mod.ts";
 import { describeThrown } from "../../tool/mod.ts";
 import { type CommandError, usageError } from "../terminal.ts";
 
-/** The value of a file, and the positions of its members. */
 export class SettingsDocument {
   readonly value: unknown;
   readonly #path: string;

@@ -41,7 +41,6 @@ export interface SourceSettings
 
 export interface CallerSettings
   extends Pick<Caller, "role" | "scopes" | "maxRisk" | "explain" | "tenant"> {
-  /** True if the caller may approve tools that pins hide. */
   readonly operator?: boolean;
 }
 
@@ -86,7 +85,6 @@ export interface PlueSettings {
   readonly explorer?: boolean;
 }
 
-/** A source, and its JSON Pointer in the file. */
 export interface NamedSource {
   readonly name: string;
   /** The tenant of the source; `undefined` for a source of the file. */
@@ -95,14 +93,12 @@ export interface NamedSource {
   readonly settings: SourceSettings;
 }
 
-/** A file whose settings are valid. */
 export interface PlueFile {
   readonly json: SettingsDocument;
   /** The folder of the file. Relative paths in the file start there. */
   readonly folder: string;
   readonly settings: PlueSettings;
   readonly sources: readonly NamedSource[];
-  /** The sources of each tenant. */
   readonly tenants: ReadonlyMap<string, readonly NamedSource[]>;
 }
 
@@ -177,7 +173,6 @@ function rejectSameNames(json: SettingsDocument, sources: readonly NamedSource[]
   }
 }
 
-/** Returns the callers of a file with their JSON Pointers. */
 function callersIn({ callers }: PlueSettings): readonly (readonly [string, CallerSettings])[] {
   return [
     ...Object.entries(callers?.tokens ?? {})

@@ -64,13 +64,11 @@ interface Scope {
 /** The service of a scope, with the rights of the current file. */
 interface ScopeService extends Service {
   readonly selection: Selection;
-  /** The routes below `/t/:tenant`. */
   readonly mounted: Hono;
 }
 
 type Services = ReadonlyMap<string | undefined, ScopeService>;
 
-/** Serves the tools of a file. */
 export class Gateway implements AsyncDisposable {
   readonly #host: GatewayHost;
   readonly #scopes = new Map<string | undefined, Scope>();
@@ -86,14 +84,12 @@ export class Gateway implements AsyncDisposable {
   #following = new AbortController();
   /** The sources, and the file, whose problems are printed. */
   readonly #reported = new WeakSet<object>();
-  /** True if a source or a rule had a problem. */
   hasProblems = false;
 
   constructor(host: GatewayHost) {
     this.#host = host;
   }
 
-  /** The service of the callers without a tenant. */
   get service(): ScopeService {
     return this.#serviceOf(undefined);
   }
@@ -160,7 +156,6 @@ export class Gateway implements AsyncDisposable {
     this.#host.terminal.note(`"${principal}" approved ${ids} of source "${name}"`);
   }
 
-  /** Calls the availability functions of the tools again. */
   refresh(): void {
     for (const { registry } of this.#scopes.values()) registry.refresh();
   }
@@ -408,7 +403,6 @@ export class Gateway implements AsyncDisposable {
   }
 }
 
-/** The sources of a file by key, with their settings. */
 type OpenSources = ReadonlyMap<string, readonly [Source, NamedSource]>;
 
 async function opened(file: PlueFile, source: Source, { pointer }: NamedSource): Promise<void> {

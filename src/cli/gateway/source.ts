@@ -26,14 +26,11 @@ import type { CommandIo } from "../terminal.ts";
 import type { NamedSource } from "./file.ts";
 import { type UnknownName, unknownNames } from "./names.ts";
 
-/** The surroundings of the sources of a file. */
 export interface SourceContext {
   readonly io: CommandIo;
-  /** The folder of the file. */
   readonly folder: string;
   /** The tools of the other sources, which a name must not imitate. */
   readonly beside: Iterable<Tool>;
-  /** The pins of the source. */
   readonly pins: ImportPins | undefined;
   log(text: string): void;
 }
@@ -66,7 +63,6 @@ export class Source implements AsyncDisposable {
   #registry: Registry = new ToolRegistry();
   #imported: ImportedMcpServer | undefined;
   #loaded: LoadedTools | undefined;
-  /** The import of a document with pins. */
   #pinned: PinnedImport | undefined;
   #reason: string | undefined = "it is not connected yet";
   #since = systemClock.timestamp();
@@ -91,7 +87,6 @@ export class Source implements AsyncDisposable {
     return this.#registry;
   }
 
-  /** The exports of a module besides its tools. */
   get module(): Pick<LoadedTools, "dispatch" | "callback"> | undefined {
     return this.#loaded;
   }
@@ -173,7 +168,6 @@ export class Source implements AsyncDisposable {
     if (--this.#calls === 0) this.#onIdle?.();
   }
 
-  /** Waits for the running calls, and closes the connection. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.#closed ??= this.#close();
   }

@@ -43,9 +43,7 @@ export interface ServiceOptions {
   readonly authorize?: Authorize | undefined;
   readonly bridge?: boolean | undefined;
   readonly code?: boolean | undefined;
-  /** False to serve no page. */
   readonly explorer?: boolean | undefined;
-  /** More options of the HTTP handler. */
   readonly more?: Pick<ToolHandlerOptions, "rateLimit" | "parts"> | undefined;
 }
 
@@ -141,7 +139,6 @@ export async function openJournal(
 /** The tools of coding agents that the skills of others name. */
 const HOST_TOOLS = ["Bash", "Edit", "Glob", "Grep", "Read", "WebFetch", "WebSearch", "Write"];
 
-/** Reads the skills of a folder. Their files are read once. */
 export async function openSkills(
   folder: string | undefined,
   log: (error: unknown) => void,

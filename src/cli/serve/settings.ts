@@ -9,7 +9,6 @@ import { isRiskLevel, RISK_LEVELS, type RiskLevel } from "../../tool/mod.ts";
 import type { Flags } from "../show.ts";
 import { usageError } from "../terminal.ts";
 
-/** The flags of `plue serve`. */
 export interface ServeFlags extends Flags {
   readonly port?: string;
   readonly host?: string;
@@ -76,7 +75,6 @@ interface FileSettings {
   readonly values: SettingsFlags;
   /** True if the file describes callers, so that `PLUE_TOKEN` is not needed. */
   readonly hasCallers: boolean;
-  /** Returns the error about a value of the file. */
   error(setting: keyof SettingsFlags, why: string): Error;
 }
 

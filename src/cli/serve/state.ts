@@ -27,7 +27,6 @@ import {
   usageError,
 } from "../terminal.ts";
 
-/** The state of one service. */
 export interface ServiceState {
   readonly store: CallStore;
   readonly dispatch: Pick<ToolDispatcherOptions, "tickets" | "idempotency">;
@@ -70,7 +69,6 @@ export async function openState(
   return { ...state, [Symbol.dispose]: () => store[Symbol.dispose]?.() };
 }
 
-/** Creates the state of a service in a store. */
 export function stateIn(
   store: CallStore,
   terminal: Terminal,
@@ -182,7 +180,6 @@ export async function withRules(
   }
 }
 
-/** The interval between calls of the availability functions, in milliseconds. */
 const REFRESH_MS = 2_000;
 
 export function refreshing(refresh: () => void): Disposable {

@@ -112,7 +112,6 @@ class Connection {
     }
   }
 
-  /** Aborts the streams of changes, or all requests. */
   abort(isAll: boolean): void {
     const controllers = [...this.#streams, ...isAll ? this.#running.values() : []];
     for (const controller of controllers) controller.abort();
@@ -216,7 +215,6 @@ function argumentHeaders(schema: unknown, args: unknown): Record<string, string>
   return headers;
 }
 
-/** Returns the revision that a request of 2026-07-28 or later names. */
 function versionIn({ _meta: meta }: Readonly<Record<string, unknown>>): string | undefined {
   const version = isObject(meta) ? meta[VERSION_KEY] : undefined;
   return typeof version === "string" ? version : undefined;

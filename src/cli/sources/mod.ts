@@ -47,13 +47,10 @@ interface SourceOptions {
   readonly reader?: ToolReader | undefined;
   /** True if there may be no sources, because the tools come over NATS. */
   readonly mayBeNone?: boolean | undefined;
-  /** The settings of `plue.json` for the tools of a document. */
   readonly importing?: DocumentOptions | undefined;
-  /** The pins of servers and documents. */
   readonly pins?: ImportPins | undefined;
 }
 
-/** The options of an import that `plue.json` has for each source. */
 export type DocumentOptions = Pick<
   ImportOptions,
   "include" | "exclude" | "risk" | "roles" | "scopes" | "beside"
@@ -63,7 +60,6 @@ export interface LoadedTools extends AsyncDisposable {
   /** The sources in their original form, without possible credentials in URLs. */
   readonly sources: readonly string[];
   readonly registry: Registry;
-  /** The module's options for its dispatcher. */
   readonly dispatch: ToolDispatcherOptions;
   /** The tools that the module makes public. */
   readonly selection: Selection;
@@ -71,7 +67,6 @@ export interface LoadedTools extends AsyncDisposable {
   readonly callback?: OAuthCallback | undefined;
   readonly files: readonly string[];
   readonly imports: readonly ImportResult[];
-  /** The documents with pins. */
   readonly pinned: readonly PinnedImport[];
   readonly servers: readonly ImportedMcpServer[];
 }
@@ -92,7 +87,6 @@ interface SourceName {
   readonly place: string;
 }
 
-/** The exports of a module besides its tools. */
 interface ModuleSettings {
   transactions?: TransactionManager;
   dispatch?: ToolDispatcherOptions;
@@ -105,7 +99,6 @@ interface Loading {
   readonly options: SourceOptions;
   registry?: Registry | undefined;
   readonly settings: ModuleSettings;
-  /** The module of each setting. */
   readonly origins: Map<string, string>;
   readonly tools: Tool[];
   readonly servers: ((registry: Registry) => Promise<ImportedMcpServer>)[];
@@ -116,7 +109,6 @@ interface Loading {
   readonly pinKeys: Set<string>;
 }
 
-/** Loads the tools of sources into one registry. */
 export async function loadTools(
   sources: readonly string[],
   io: CommandIo,
