@@ -343,7 +343,7 @@ void plue_events_print_log(void) {
     print_lines(line);
 }
 
-/* True if the host takes the log. Read without the lock for each piece of output. */
+/* True if the host has a callback for log lines. Read without the lock for each piece of output. */
 static atomic_bool takes_log;
 
 bool plue_events_take_log(void) {

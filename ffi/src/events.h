@@ -37,12 +37,11 @@ void plue_events_after_fork(void) PLUE_LOCKED;
 
 void plue_events_list_changed(void) PLUE_LOCKED;
 
-/* Returns true if the host takes the log. Needs no lock. */
+/* Returns true if the host has set a callback for log lines. Needs no lock. */
 bool plue_events_take_log(void);
 
-/* Passes a line of the log to the host; invalid UTF-8 is replaced. Returns false if the host takes
- * no lines. */
+/* Passes a log line to the host; invalid UTF-8 is replaced. Returns false without a callback. */
 bool plue_events_log(const char *line, size_t length) PLUE_UNLOCKED;
 
-/* Prints the waiting lines, because the host no longer takes them. */
+/* Prints the waiting lines, because the host has removed its callback. */
 void plue_events_print_log(void) PLUE_UNLOCKED;

@@ -41,7 +41,7 @@ static void keep(struct plue_output *output, const char *bytes, size_t length) {
         output->kept -= surplus;
     }
     for (size_t i = 0; i < length; i++) {
-        /* It goes into a string. */
+        /* The text is later used as a string. */
         output->last[output->kept++] = bytes[i] == '\0' ? ' ' : bytes[i];
     }
 }
@@ -54,7 +54,7 @@ static void enqueue(struct plue_output *output, const char *bytes, size_t length
     output->dropped += output->to < 0 ? 0 : length - fitting;
 }
 
-/* Passes the current line to the host, or prints it if the host no longer takes the log. */
+/* Passes the current line to the host, or prints it if the host has removed its callback. */
 static void log_line(struct plue_output *output) {
     if (!plue_events_log(output->line, output->line_length)) {
         enqueue(output, output->line, output->line_length);
@@ -63,7 +63,7 @@ static void log_line(struct plue_output *output) {
     output->line_length = 0;
 }
 
-/* Passes the output to the host line by line. Returns false if the host takes no lines. */
+/* Passes the output to the host line by line. Returns false without a callback. */
 static bool log_bytes(struct plue_output *output, const char *bytes, size_t length) {
     if (!plue_events_take_log()) {
         if (output->line_length > 0) {

@@ -1,6 +1,6 @@
 /* The output of the sidecar. It is written to the standard error of this process; its last lines
  * are stored for the message about a failed start. A slow reader of the standard error blocks
- * nothing: excess output is dropped, and its size is printed. A host that takes the log
+ * nothing: excess output is dropped, and its size is printed. A host with a callback for log lines
  * (plue_set_log()) receives the output line by line instead. */
 #pragma once
 
@@ -18,7 +18,7 @@ struct plue_output {
     char bytes[PLUE_OUTPUT_WAITING];  /* waiting bytes */
     char last[PLUE_OUTPUT_KEPT];      /* the last bytes of the output */
     size_t line_length;
-    char line[PLUE_OUTPUT_LINE]; /* an incomplete line, for a host that takes the log */
+    char line[PLUE_OUTPUT_LINE]; /* an incomplete line, for a host with a callback */
 };
 
 /* Returns the sidecar's end of the pipe, or -1 with errno. */

@@ -341,7 +341,7 @@ static int guard(void *argument) {
 
 enum { STACK_SIZE = 64 << 10 };
 
-/* NULL: with errno. */
+/* Returns NULL with errno. */
 static char *make_stack(void) {
     void *stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
@@ -483,7 +483,7 @@ void plue_process_kill(struct plue_process *process) {
     pthread_mutex_unlock(&process->lock);
 }
 
-/* NULL: with errno. */
+/* Returns NULL with errno. */
 static struct plue_process *make_process(const struct plue_launch *launch) {
     struct plue_process *process = calloc(1, sizeof *process);
     int pair[2];

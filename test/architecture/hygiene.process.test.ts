@@ -92,7 +92,7 @@ describe("the keys of stores", () => {
     .flatMap((file) => [...textOf(file).matchAll(KEY)].map(([, kind = ""]) => kind));
   const tested = textOf("test/adapters/http/tenants.node.test.ts");
 
-  /** The kinds whose owner is the digest that a tested kind has, too. */
+  /** The kinds that have the same owner digest as a tested kind. */
   const SAME_OWNER = ["approvals", "run", "used"];
 
   it("are all in the test of two tenants with a user of the same name", () => {

@@ -2,7 +2,7 @@
 
 import type { CallStore } from "../../src/execute/durable/mod.ts";
 
-/** The loss of a write: its answer is lost, or the write does not reach the store. */
+/** The loss of a write: its response is lost, or the write does not reach the store. */
 export type Loss = "answer" | "write";
 
 export const BROKEN = new Error("Cannot use the store of calls: the connection was lost");

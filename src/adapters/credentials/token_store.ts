@@ -33,7 +33,7 @@ interface FoundRecord {
 const TTL_MS = 7_776_000_000;
 /** The lifetime of the lock of a refresh: longer than the time limit of a request to a server. */
 const LOCK_MS = 30_000;
-/** The interval in which a call looks for the end of another refresh, and of an authorization. */
+/** The interval between two reads of a call that waits for a refresh or an authorization. */
 const POLL_MS = 250;
 
 export class TokenStore {

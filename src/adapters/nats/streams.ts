@@ -78,7 +78,7 @@ export interface StorageSettings {
   readonly maxBytes: number;
 }
 
-/** One server, and 1 GiB. */
+/** The defaults of streams and buckets. */
 export const STORAGE: StorageSettings = { replicas: 1, maxBytes: 1_073_741_824 };
 
 export const STORAGE_OPTIONS: {

@@ -176,7 +176,7 @@ export interface ServerOptions {
   /**
    * The address of the API, such as `https://api.example.com/v1`, instead of the document's
    * `servers`. Set it for a document that you do not trust: otherwise the document decides where
-   * calls go.
+   * calls are sent.
    */
   readonly baseUrl?: string;
   /**

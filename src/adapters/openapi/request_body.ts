@@ -72,7 +72,7 @@ function rankOf(type: string): number {
 export interface ReadBody {
   /** The encoding of the body; `undefined` if its media type is not supported. */
   readonly binding: BodyBinding | undefined;
-  /** The schema of all arguments, if the body is all of them. */
+  /** The schema of all arguments, if they are the body as a whole. */
   readonly whole?: ReadSchema & { readonly schema: JsonSchemaObject };
   /** Otherwise, the properties that the body adds to the arguments. */
   readonly properties: ReadonlyMap<string, unknown>;

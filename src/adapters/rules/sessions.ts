@@ -38,7 +38,7 @@ export class SessionStore {
     const source = { tool: call.tool.id, callId: call.callId };
     await this.#records.change(key, ({ marks = {}, expiresAt } = NOTHING) => {
       const added = names.filter((name) => marks[name] === undefined);
-      // Marks are written again from time to time, so that they do not expire in a session in use.
+      // Known marks are written again when 1 % of `ttlMs` has passed, so that they do not expire.
       if (added.length === 0 && expiresAt > until - this.#ttlMs / 100) return undefined;
       const brought = Object.fromEntries(added.map((name) => [name, source]));
       return { marks: { ...marks, ...brought }, expiresAt: until };
