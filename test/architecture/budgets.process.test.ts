@@ -10,7 +10,7 @@ const GENERATED = /built_page|\.generated\./;
 const LIMITS = [
   { folder: "src", lines: 78_002, files: 364, aim: 60_000 },
   { folder: "test", lines: 77_777, files: 491, aim: 60_000 },
-  { folder: "ffi", lines: 17_747, files: 94, aim: 15_000 },
+  { folder: "ffi", lines: 17_746, files: 94, aim: 15_000 },
   { folder: "examples", lines: 4_187, files: 41, aim: 6_000 },
   { folder: "scripts", lines: 2_682, files: 28, aim: 2_000 },
 ];
