@@ -6,6 +6,7 @@
  */
 
 import * as durable from "../../execute/durable/mod.ts";
+import type { CallStore } from "../../execute/durable/mod.ts";
 import * as check from "../../tool/mod.ts";
 import { describeThrown, systemClock } from "../../tool/mod.ts";
 import { type CallStoreMethods, rowOf, type Wire } from "./object.ts";
@@ -69,7 +70,7 @@ const CHECKS = {
 export function durableObjectStore(
   namespace: CallStoreNamespace,
   options: DurableObjectStoreOptions = {},
-): durable.CallStore {
+): CallStore {
   const read = check.readFields(ACTION, options, CHECKS);
   const { name = "plue", shards = 16, maxOwnerBytes = durable.MAX_OWNER_BYTES } = read;
   check.checkPort(ACTION, "namespace", namespace, ["idFromName", "get"]);

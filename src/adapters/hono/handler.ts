@@ -66,7 +66,7 @@ export interface ToolHandlerOptions extends http.HttpOptions {
   readonly bridge?: (toolset: Toolset) => Toolset;
   /** The journal whose records callers with `explain` may read at `GET /journal`: `journal()`. */
   readonly journal?: http.JournalReader;
-  /** The metadata for clients that need a token (RFC 9728). See {@linkcode serveProtectedResource}. */
+  /** The metadata for clients that need a token (RFC 9728). See `serveProtectedResource`. */
   readonly protectedResource?: http.ProtectedResource;
   /** Your own parts: functions that add routes and hooks. @default {[]} */
   readonly parts?: readonly http.HttpPart[];

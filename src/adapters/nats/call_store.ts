@@ -3,7 +3,7 @@
 import { JsHeaders, type StoredMsg } from "@nats-io/jetstream";
 import { headers, type NatsConnection } from "@nats-io/nats-core";
 import * as durable from "../../execute/durable/mod.ts";
-import type { StoreWrite } from "../../execute/durable/mod.ts";
+import type { CallStore, StoreWrite } from "../../execute/durable/mod.ts";
 import { matching, noop, readFields, type RegistryClock, systemClock } from "../../tool/mod.ts";
 import { checkServer, followStatus, NATS_OPTIONS, type NatsOptions } from "./link.ts";
 import { CALLS_BUCKET } from "./protocol.ts";
@@ -69,7 +69,7 @@ const OPTIONS = {
 export async function natsCallStore(
   connection: NatsConnection,
   options: NatsCallStoreOptions = {},
-): Promise<durable.CallStore> {
+): Promise<CallStore> {
   return await openCallStore(connection, options, false);
 }
 
@@ -78,7 +78,7 @@ export async function openCallStore(
   connection: NatsConnection,
   options: NatsCallStoreOptions,
   countsKeys: boolean,
-): Promise<durable.CallStore> {
+): Promise<CallStore> {
   const read = readFields(ACTION, { ...options }, OPTIONS);
   const { bucket: name = CALLS_BUCKET, secret, keys, clock = systemClock } = read;
   const { maxBytes = streams.STORAGE.maxBytes } = read;

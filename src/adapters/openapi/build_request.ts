@@ -61,7 +61,7 @@ interface EncodedBody {
   readonly text: string;
 }
 
-/** Builds a request. Throws {@linkcode UnsendableArgument} for an argument that cannot be sent. */
+/** Builds a request. Throws `UnsendableArgument` for an argument that cannot be sent. */
 export function buildRequest(
   operation: HttpOperation,
   server: string,

@@ -6,7 +6,7 @@
  */
 
 import * as durable from "../../execute/durable/mod.ts";
-import type { StoreRow } from "../../execute/durable/mod.ts";
+import type { CallStore, StoreRow } from "../../execute/durable/mod.ts";
 import * as check from "../../tool/mod.ts";
 import { describeThrown, fail, isObject, noop, systemClock } from "../../tool/mod.ts";
 import { migrationOf, statementsOf, VERSION } from "./schema.ts";
@@ -137,7 +137,7 @@ export async function migratePostgresCallStore(
 export async function postgresCallStore(
   client: PostgresClient,
   options: PostgresCallStoreOptions = {},
-): Promise<durable.CallStore> {
+): Promise<CallStore> {
   const settings = { ...DEFAULTS, ...check.readFields(ACTION, options, CHECKS) };
   checkClient(ACTION, client);
   const { options: pool } = client as { readonly options?: unknown };

@@ -8,7 +8,7 @@
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import * as durable from "../../execute/durable/mod.ts";
-import { ownerOf, type StoreRow } from "../../execute/durable/mod.ts";
+import { type CallStore, ownerOf, type StoreRow } from "../../execute/durable/mod.ts";
 import {
   checkFlag,
   checkPort,
@@ -126,7 +126,7 @@ type Settings = Required<RedisCallStoreOptions>;
 export async function redisCallStore(
   client: RedisClient,
   options: RedisCallStoreOptions = {},
-): Promise<durable.CallStore> {
+): Promise<CallStore> {
   const settings: Settings = { ...DEFAULTS, ...readFields(ACTION, options, CHECKS) };
   if (!isObject(client)) {
     fail(

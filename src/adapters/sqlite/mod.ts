@@ -7,6 +7,7 @@
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import * as durable from "../../execute/durable/mod.ts";
+import type { CallStore } from "../../execute/durable/mod.ts";
 import * as check from "../../tool/mod.ts";
 import { describeThrown, fail, sleep, systemClock } from "../../tool/mod.ts";
 
@@ -22,7 +23,7 @@ export interface SqliteCallStoreOptions extends durable.StoreLimits {
 }
 
 /** A {@linkcode CallStore} in a file. */
-export interface SqliteCallStore extends durable.CallStore, Disposable {
+export interface SqliteCallStore extends CallStore, Disposable {
   /** Closes the file. Later operations of the store reject. */
   close(): void;
 }

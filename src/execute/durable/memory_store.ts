@@ -2,7 +2,7 @@
 
 import { defined, readFields, type RegistryClock, systemClock } from "../../tool/mod.ts";
 import * as stores from "./call_store.ts";
-import type { StoredValue } from "./call_store.ts";
+import type { CallStore, StoredValue } from "./call_store.ts";
 import { Quotas } from "./quotas.ts";
 import { compareDue } from "./store_driver.ts";
 
@@ -32,7 +32,7 @@ const SWEEP_MS = 1_000;
  * @throws {TypeError} If an option is unknown.
  * @throws {RangeError} If a number is out of range.
  */
-export function memoryCallStore(options: stores.StoreLimits = {}): stores.CallStore {
+export function memoryCallStore(options: stores.StoreLimits = {}): CallStore {
   const entries = openEntries(options);
   return {
     ...memoryValues(entries),
@@ -70,7 +70,7 @@ export function openMemoryValues(): MemoryValues {
   return memoryValues(openEntries({}));
 }
 
-type MemoryValues = Pick<stores.CallStore, "get" | "create" | "update">;
+type MemoryValues = Pick<CallStore, "get" | "create" | "update">;
 
 function openEntries(options: stores.StoreLimits): Entries {
   const read = readFields("make a store in memory", options, stores.STORE_LIMITS);
