@@ -19,7 +19,7 @@ import {
 } from "../tool/mod.ts";
 import { askedFields, readArguments } from "./arguments.ts";
 import { findTool, type Flags, toolsFrom, toolText } from "./show.ts";
-import type { LoadedTools } from "./sources/mod.ts";
+import { BASE_URL_ADVICE, type LoadedTools, unsentCalls } from "./sources/mod.ts";
 import { EXIT, EXIT_CODES, readInput, type Terminal, usageError } from "./terminal.ts";
 
 const MAX_TEXT = 2_000;
@@ -158,7 +158,7 @@ export interface CallFlags extends Flags {
  */
 export async function callOnTerminal(
   request: { readonly name: string; readonly arguments: unknown },
-  { registry, toolset, dispatch }: LoadedTools & { readonly toolset: Toolset },
+  { registry, toolset, dispatch, imports }: LoadedTools & { readonly toolset: Toolset },
   flags: CallFlags,
   terminal: Terminal,
   print: (content: unknown) => void = (content) => printContent(content, terminal),
@@ -187,7 +187,11 @@ export async function callOnTerminal(
   meanwhile.pause();
   if (terminal.isJson) terminal.printJson(result);
   else if (result.ok) print(result.content);
-  else printFailure(result, flags, terminal);
+  else {
+    printFailure(result, flags, terminal);
+    const isUnsent = unsentCalls(imports).some(({ tool }) => tool === request.name);
+    if (isUnsent) terminal.note(`  ${BASE_URL_ADVICE}`);
+  }
   return result.ok ? EXIT.ok : EXIT_CODES[result.error.code];
 }
 

@@ -123,6 +123,30 @@ describe("a document", () => {
     assertEquals(asked, ["/pets/7 Bearer s"]);
   });
 
+  it("on disk that names a server on this machine needs --base-url, as the command says", async () => {
+    const file = await files.write(
+      "here.json",
+      JSON.stringify({
+        ...{ openapi: "3.1.0", info: { title: "t", version: "1" } },
+        servers: [{ url: "http://127.0.0.1:4100/" }],
+        paths: { "/a": { get: { operationId: "a", responses: { 200: { description: "" } } } } },
+      }),
+    );
+    const { code, stderr } = await plue(["call", "-f", file, "api:a"]);
+    assertEquals(code, 13);
+    const advice = "Give the address of the API in --base-url\n";
+    const warning = `${file}: Calls may not go to "http://127.0.0.1:4100". ${advice}`;
+    assertStringIncludes(stderr, `warning: ${warning}not_executable: `);
+    assertStringIncludes(stderr, `cannot be run here\n  ${advice}`);
+    await using api = await serving(() => Response.json("answered"));
+    const called = await plue(["call", "-f", file, "--base-url", api.url, "api:a"]);
+    assertEquals([called.code, called.stderr], [0, ""]);
+    const served = await plue(["serve", file, "--no-watch", "--stdio"], {
+      stdin: "",
+    });
+    assertStringIncludes(served.stderr, warning);
+  });
+
   it("may be at a URL, on the server of its API", async () => {
     await using api = await serving((request) =>
       request.url.endsWith("/openapi.yaml") ? new Response(PETS) : Response.json({ name: "Tom" })

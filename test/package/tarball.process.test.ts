@@ -203,6 +203,17 @@ describe("the npm package", () => {
     });
   }
 
+  testOn(NODE20, "says in plue check that a journal needs a later version than", () => {
+    const program = createCommand("journal");
+    const file = join(app, "..", "journal", "plue.json");
+    writeFileSync(file, '{"sources": {}, "journal": {"file": "calls.jsonl"}}');
+    const { status, stderr } = spawnSync(NODE20.command, [program, "check", file], {
+      encoding: "utf8",
+    });
+    const why = "it needs node:sqlite; Node has it from version 22.13 on";
+    assertEquals([status, stderr], [2, `Cannot use ${file}:1:16: ${why}\n`]);
+  });
+
   for (const name of PACKED) {
     test(`satisfies publint as ${name}`, async () => {
       const { messages } = await publint({ pkgDir: stagedAt(name), strict: true, pack: false });

@@ -6,7 +6,7 @@ import type { TaskState } from "../../execute/durable/mod.ts";
 import type { DispatchContext, ToolProgress } from "../../execute/mod.ts";
 import type { AnsweredCall, DecodedCall } from "../../formats/mod.ts";
 import { decodeCalls, encodeResult } from "../../formats/records.ts";
-import { isSuspended, type Tool, ToolResult } from "../../tool/mod.ts";
+import { isSuspended, nearText, type Tool, ToolResult } from "../../tool/mod.ts";
 import * as http from "../http/mod.ts";
 import { type McpToolList, MODERN_TARGET } from "./message.ts";
 import { CallQuestions, type ClientInput } from "./questions.ts";
@@ -57,7 +57,7 @@ export function callTool(
     const context = { principal, sessionId: channel.session };
     const failed = request.dispatcher.endUnresolved(unknown, context, toolset);
     request.beginCall(name, callId).end(failed);
-    throw unknownTool(name);
+    throw unknownTool(name, list);
   }
   const { client, session, messages } = channel;
   const questions = new CallQuestions(channel.input, list.target === MODERN_TARGET);
@@ -144,7 +144,7 @@ function answerOf(
   if (isSuspended(result)) return questions.inputRequired(result);
   const { code, message } = result.error;
   // An unknown name in a call through a bridge is a failed result: the model can correct the name.
-  if (code === "unknown_tool" && !viaBridge) throw unknownTool(call.wireName);
+  if (code === "unknown_tool" && !viaBridge) throw unknownTool(call.wireName, list);
   if (code === "ticket_refused") {
     throw new ProtocolError(mcp.ProtocolErrorCode.InvalidParams, message, REFUSED_STATE);
   }
@@ -197,10 +197,13 @@ export function writeTaskResult(
 /** The SDK's error data for an invalid `requestState`. */
 const REFUSED_STATE = { reason: "invalid_request_state" };
 
-function unknownTool(name: string): ProtocolError {
+function unknownTool(wireName: string, { names }: McpToolList): ProtocolError {
+  const others = names.encodings.map(({ name }) => name).filter((name) => name !== wireName);
+  const near = nearText(wireName, others);
+  const hint = near && `. Did you mean ${near}?`;
   return new ProtocolError(
     mcp.ProtocolErrorCode.InvalidParams,
-    `Unknown tool: ${JSON.stringify(name.slice(0, 200))}`,
+    `Unknown tool: ${JSON.stringify(wireName.slice(0, 200))}${hint}`,
   );
 }
 

@@ -186,6 +186,16 @@ function checkPlaces({ json, folder, sources, tenants }: PlueFile): void {
   }
 }
 
+/** @throws {CommandError} If a setting needs `node:sqlite`, and this runtime does not have it. */
+async function checkSqlite({ json, settings: { journal, store } }: PlueFile): Promise<void> {
+  const isStore = store?.startsWith("sqlite:") === true;
+  if (journal === undefined && !isStore) return;
+  await import("node:sqlite").catch((cause) => {
+    const why = "it needs node:sqlite; Node has it from version 22.13 on";
+    throw json.error(isStore ? "/store" : "/journal", why, cause);
+  });
+}
+
 /**
  * Prints the parts of a valid file. With `connect`, opens the sources, and prints their states and the
  * names in the file that no tool has.
@@ -206,6 +216,7 @@ export async function checkSettings(
   authorizeCallers(file, tokenCaller(settings));
   checkRules(file);
   checkPlaces(file);
+  await checkSqlite(file);
   const { tokens = {}, jwt = [] } = file.settings.callers ?? {};
   const parts = {
     sources: file.sources.map(({ name }) => name),

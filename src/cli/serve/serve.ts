@@ -191,6 +191,7 @@ const MAX_EXAMPLE = 2_000;
 function example(url: string, tools: readonly Tool[]): string {
   for (const tool of tools) {
     if (tool.annotations.readOnlyHint !== true || tool.requiresApproval) continue;
+    if (tool.execute === undefined) continue;
     const [example] = tool.examples;
     if (example === undefined && flagsOf(tool).some(({ isRequired }) => isRequired)) continue;
     const body = JSON.stringify({ arguments: example?.input ?? {} });

@@ -23,6 +23,7 @@ import {
   type ImportPins,
   type ImportResult,
   importTools,
+  type ImportWarning,
   type PinnedImport,
 } from "../../formats/mod.ts";
 import type { Selection } from "../../select/mod.ts";
@@ -438,11 +439,28 @@ async function loadDocument({ namespace, place, kind }: SourceName, state: Loadi
   const [rejected] = imported.rejected;
   if (imported.tools.length === 0 && rejected !== undefined) throw usageError(rejected.message);
   state.imports.push(imported);
+  const [unsent] = unsentCalls([imported]);
+  // A file has the setting `baseUrl`, which the message names.
+  if (unsent !== undefined && importing === undefined) {
+    const why = unsent.message.split(": ")[0] ?? "";
+    state.io.stderr.write(
+      `warning: ${withoutCredentials(place)}: ${cleanText(why, 200)}. ${BASE_URL_ADVICE}\n`,
+    );
+  }
   const key = namespace ?? (isOpenApi ? "api" : "");
   const pinned = await pinsOf(key, state)?.check(imported, key);
   if (pinned !== undefined) state.pinned.push(pinned);
   const { tools, held = [] } = pinned ?? { ...imported, held: undefined };
   state.tools.push(...tools, ...held.map(({ tool }) => tool));
+}
+
+/** Advice for a document whose servers calls may not go to. */
+export const BASE_URL_ADVICE = "Give the address of the API in --base-url";
+
+/** Returns the warnings of tools that are definitions only, because they have no allowed server. */
+export function unsentCalls(imports: readonly ImportResult[]): readonly ImportWarning[] {
+  return imports.flatMap(({ warnings }) => warnings)
+    .filter(({ rule, message }) => rule === "servers" && message.endsWith("a definition only"));
 }
 
 async function readPlace(place: string, { io, options }: Loading): Promise<string> {
