@@ -211,7 +211,7 @@ describe("the npm package", () => {
       encoding: "utf8",
     });
     const why = "it needs node:sqlite; Node has it from version 22.13 on";
-    assertEquals([status, stderr], [2, `Cannot use ${file}:1:16: ${why}\n`]);
+    assertEquals([status, stderr], [2, `Cannot use ${file}:1:17: ${why}\n`]);
   });
 
   for (const name of PACKED) {

@@ -2,7 +2,7 @@
 
 import { createTickets, type TicketOptions } from "../../execute/durable/mod.ts";
 import { type CallTickets, failure } from "../../execute/mod.ts";
-import { createSealer, MISSING_JOSE } from "../http/sealing.ts";
+import { createSealer } from "../http/sealing.ts";
 
 /** Options for {@linkcode sealedTickets}. */
 export interface SealedTicketsOptions extends TicketOptions {
@@ -47,14 +47,15 @@ export interface SealedTicketsOptions extends TicketOptions {
  * @throws {TypeError | RangeError} If an option is invalid.
  */
 export function sealedTickets({ keys, ...options }: SealedTicketsOptions): CallTickets {
-  const tickets = createTickets(createSealer("seal tickets", keys), options);
+  const sealer = createSealer("seal tickets", keys);
+  const tickets = createTickets(sealer, options);
   return {
     ...tickets,
     suspend: (call) =>
-      tickets.suspend(call).catch((error: Error) => {
+      sealer.load().then(
+        () => tickets.suspend(call),
         // A retry would fail in the same way.
-        if (!error.message.endsWith(MISSING_JOSE)) throw error;
-        return failure("input_unavailable", call.tool.id, MISSING_JOSE);
-      }),
+        () => failure("input_unavailable", call.tool.id, 'run "npm install jose" first'),
+      ),
   };
 }

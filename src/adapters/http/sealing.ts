@@ -3,9 +3,6 @@
 import { base64url } from "../../execute/durable/mod.ts";
 import { attemptOr, fail } from "../../tool/mod.ts";
 
-/** The end of the message of an error without the package `jose`. */
-export const MISSING_JOSE = 'run "npm install jose" first';
-
 const HEADER = { alg: "dir", enc: "A256GCM" };
 const OPENS = { keyManagementAlgorithms: [HEADER.alg], contentEncryptionAlgorithms: [HEADER.enc] };
 
@@ -13,6 +10,8 @@ const OPENS = { keyManagementAlgorithms: [HEADER.alg], contentEncryptionAlgorith
 export interface Sealer {
   seal(content: Uint8Array): Promise<string>;
   /** Returns the data, or the reason why a text cannot be decrypted. */
+  /** Rejects if the package `jose` is missing. */
+  load(): Promise<unknown>;
   open(text: string): Promise<Uint8Array | "damaged" | "unknown_key">;
 }
 
@@ -29,6 +28,7 @@ export function createSealer(action: string, keys: readonly (string | Uint8Array
   let made: Promise<Tools> | undefined;
   const tools = (): Promise<Tools> => made ??= makeTools(action, secrets);
   return {
+    load: tools,
     async seal(content) {
       const { jose, keys } = await tools();
       const [[kid, key]] = keys as unknown as [[string, CryptoKey]];
@@ -100,6 +100,6 @@ async function loadJose(action: string): Promise<Jose> {
     ]);
     return { ...encrypt, ...decrypt, ...header };
   } catch (cause) {
-    throw new Error(`Cannot ${action}: ${MISSING_JOSE}`, { cause });
+    throw new Error(`Cannot ${action}: run "npm install jose" first`, { cause });
   }
 }

@@ -109,8 +109,8 @@ export function createTickets(sealer: TicketSealer, options: TicketOptions = {})
       const expiresAt = call.now + ttlMs;
       const content = encodeJson(await contentOf(call, id, expiresAt));
       if (content.byteLength > MAX_CONTENT) {
-        const why = `its ticket would hold ${content.byteLength} bytes of arguments, answers and ` +
-          `steps, and ${MAX_CONTENT} are allowed`;
+        const size = `${content.byteLength} bytes, and ${MAX_CONTENT} are allowed`;
+        const why = `its arguments, answers and steps have ${size}`;
         return failure("input_unavailable", call.tool.id, why);
       }
       const { tool, questions, context: { principal } } = call;

@@ -507,7 +507,10 @@ describe("context.ask()", () => {
     const { call } = single(NAME, { maxArgumentBytes: 2_000_000 });
     const result = await call({ text: "x".repeat(600_000) });
     assertEquals(outcome(result), "input_unavailable");
-    assertMatch(messageOf(result), /its ticket would hold 600\d{3} bytes of .*524288 are allowed/);
+    assertMatch(
+      messageOf(result),
+      /its arguments, answers and steps have 600\d{3} bytes, and 524288 are allowed/,
+    );
   });
 
   it("reports that the option for tickets is not set", async () => {
