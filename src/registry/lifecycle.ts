@@ -110,7 +110,12 @@ export class RegisteredTool implements ToolRuntime {
     }
     this.calls++;
     if (this.isReady) return undefined;
-    return this.#starting ??= this.#start().finally(() => this.#starting = undefined);
+    const starting = this.#starting ??= this.#start();
+    // Each call forgets it: on Workers, it also rejects if the request that began it has ended.
+    return starting.catch((error) => {
+      if (this.#starting === starting) this.#starting = undefined;
+      throw error;
+    });
   }
 
   /** Waits until no call is running. Call it only when no new call can begin. */
@@ -125,16 +130,18 @@ export class RegisteredTool implements ToolRuntime {
   }
 
   async #start(): Promise<void> {
-    const { services, config } = this;
-    const { id, init } = this.tool;
-    const context = { services, config: config as never };
+    const { services, config, tool: { id, init } } = this;
     // Disposes of a state that arrives after the timeout or the end, because it is never used.
     const disposeLate = (state: unknown): Promise<void> =>
       this.#disposeOf(state).catch((error) => this.#settings.report("dispose", id, error));
-    const state = await this.#inTime("ready: its init", () => init?.(context), disposeLate);
+    const state = await this.#inTime(
+      "ready: its init",
+      () => init?.({ services, config: config as never }),
+      disposeLate,
+    );
     if (this.#isEnded) {
       await disposeLate(state);
-      throw new ToolLifecycleError(`Tool "${id}" is not registered`);
+      this.#fail("registered");
     }
     this.state = state;
     this.isReady = true;

@@ -1,4 +1,4 @@
-/** Values that are created once per key, and a map of bounded size. */
+/** Values that are created once per key, a map of bounded size, and a mutex. */
 
 /** Returns the value of a key, and creates it if the map has none. */
 export function once<Key, Value>(
@@ -81,5 +81,17 @@ export class BoundedMap<K, V> {
   delete(key: K): boolean {
     this.#weight -= this.#entries.get(key)?.weight ?? 0;
     return this.#entries.delete(key);
+  }
+}
+
+/**
+ * Runs work one after the other, also after work that has failed. On Workers, a promise of a request
+ * that has ended rejects in other requests, and its callbacks do not run.
+ */
+export class Mutex {
+  #last: Promise<unknown> = Promise.resolve();
+
+  run<Result>(work: () => Promise<Result>): Promise<Result> {
+    return (this.#last = this.#last.then(work, work)) as Promise<Result>;
   }
 }

@@ -12,7 +12,10 @@ describe("a caller of a worker", () => {
   const call = async (path: string, signal?: AbortSignal): Promise<string> =>
     await (await fetch(`${worker.url}${path}?hub=${hub.url}`, { signal: signal ?? null })).text();
   beforeAll(async () => {
-    worker = await serveWorker(join(import.meta.dirname, "ended_requests_worker.ts"));
+    worker = await serveWorker(
+      join(import.meta.dirname, "ended_requests_worker.ts"),
+      'compatibilityFlags = ["nodejs_compat"],',
+    );
     hub = await serve(() => {
       if (!isHolding) return new Response();
       isHolding = false;
@@ -22,7 +25,8 @@ describe("a caller of a worker", () => {
   });
   afterAll(() => Promise.all([worker.stop(), hub.stop()]));
 
-  for (const what of ["permission", "refresh", "connection", "reconnection"]) {
+  const made = ["permission", "refresh", "connection", "reconnection", "initialization"];
+  for (const what of [...made, "count", "check", "record", "trial"]) {
     it(`receives a ${what} although an earlier request for it was aborted`, async () => {
       await call("/seed");
       held = Promise.withResolvers();

@@ -1,6 +1,11 @@
 /** Shares reads of a store, refreshes and connections between requests, as a worker. */
 
+import { ToolDispatcher, ToolRegistry } from "@plue/tools";
 import { memoryCallStore } from "@plue/tools/calls";
+import { storedRateLimits } from "@plue/tools/hono";
+import { journal } from "@plue/tools/journal";
+import { toolPins } from "@plue/tools/pins";
+import { breakCircuits } from "@plue/tools/resilience";
 import { TokenStore } from "../../src/adapters/credentials/token_store.ts";
 import { createSealer } from "../../src/adapters/http/sealing.ts";
 import { CallerConnections } from "../../src/adapters/mcp/caller_connections.ts";
@@ -18,6 +23,30 @@ const waiting = {
     return await store.get(key);
   },
 };
+const rates = storedRateLimits(waiting);
+const pins = toolPins({ load: async () => void await fetch(hub), save: async () => {} });
+const NO_TOOLS = { source: "mcp", tools: [], warnings: [], rejected: [] };
+const sink = { append: async () => void await fetch(hub), async *pages() {} };
+const records = journal({ sink, onFailure: "refuse-calls" });
+let failures = 0;
+const registry = new ToolRegistry({
+  tools: [
+    {
+      ...{ name: "ready", description: "Is made ready by a request." },
+      init: async () => void await fetch(hub),
+      execute: () => "done",
+    },
+    {
+      ...{ name: "failing", description: "Fails once." },
+      async execute() {
+        if (failures++ === 0) throw new Error("It failed");
+        await fetch(hub);
+      },
+    },
+  ],
+});
+const layers = [records, breakCircuits({ failures: 1, coolDownMs: 1 })];
+const dispatcher = new ToolDispatcher(registry, { layers, timeoutMs: 200 });
 const tokens = new TokenStore(waiting, createSealer("test", [new Uint8Array(32)]));
 const opener = {
   ...{ transport: "http", isOwn: true, describe: (error: unknown) => error } as const,
@@ -53,6 +82,20 @@ const PATHS: { readonly [path: string]: (signal: AbortSignal) => unknown } = {
     if (!isReconnecting) connection.connectLater();
     isReconnecting = true;
     return connection.client(signal);
+  },
+  async "/initialization"() {
+    if (!(await dispatcher.dispatch({ name: "ready" })).ok) throw new Error("It failed");
+  },
+  "/count": () => rates.take("ann", 1, { limit: 100, windowMs: 60_000 }),
+  "/check": async () => {
+    const { warnings } = await pins.check(NO_TOOLS, "x");
+    if (warnings.length > 0) throw new Error("It failed");
+  },
+  "/record": () => records.flush(),
+  async "/trial"() {
+    while (!(await dispatcher.dispatch({ name: "failing" })).ok) {
+      await new Promise((next) => setTimeout(next, 5));
+    }
   },
 };
 

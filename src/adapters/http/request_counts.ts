@@ -2,7 +2,7 @@
 
 import { type CallStore, ownerDigest, StoredRecords } from "../../execute/durable/mod.ts";
 import * as check from "../../tool/mod.ts";
-import { BoundedMap, noop, once, type RegistryClock, systemClock } from "../../tool/mod.ts";
+import { BoundedMap, once, type RegistryClock, systemClock } from "../../tool/mod.ts";
 import { checkCount, checkObject, checkOptions } from "./options.ts";
 
 /** The state of a key's window after a request. */
@@ -235,13 +235,13 @@ export function storedRateLimits(
   return {
     async take(of, amount, window) {
       const key = `rate.${await ownerDigest(of)}.${window.windowMs}`;
-      const mine = (turns.get(key) ?? Promise.resolve()).then(() => take(key, amount, window));
-      const ended = mine.catch(noop);
-      turns.set(key, ended);
+      const work = () => take(key, amount, window);
+      const mine = (turns.get(key) ?? Promise.resolve()).then(work, work);
+      turns.set(key, mine);
       try {
         return await mine;
       } finally {
-        if (turns.get(key) === ended) turns.delete(key);
+        if (turns.get(key) === mine) turns.delete(key);
       }
     },
   };

@@ -6,10 +6,8 @@ import type { Hash, JournalRecord } from "./record.ts";
 import { MAX_LINE, readRecord } from "./sink.ts";
 
 export function hashWith(key?: string): Hash {
-  if (key !== undefined && key.length < 16) {
-    fail("hash a journal", "the key must have at least 16 characters");
-  }
   if (key === undefined) return (text) => digest("sha256", text, "base64url");
+  if (key.length < 16) fail("hash a journal", "the key must have at least 16 characters");
   return (text) => createHmac("sha256", key).update(text).digest("base64url");
 }
 

@@ -161,7 +161,8 @@ class CallJournal implements Journal {
   /** The number of dropped calls that no record has reported. */
   #uncounted = 0;
   #disarm: (() => void) | undefined;
-  #writing: Promise<void> | undefined;
+  /** The last write. On Workers, it rejects if its request has ended. */
+  #writing: Promise<void> = Promise.resolve();
   #isClosed = false;
   /** True once the final record is made, which counts the running calls. */
   #hasEnd = false;
@@ -277,30 +278,32 @@ class CallJournal implements Journal {
   }
 
   #arm(ms: number): void {
-    if (this.#disarm !== undefined || this.#writing !== undefined) return;
+    if (this.#disarm) return;
     this.#disarm = this.#settings.clock.setTimeout(() => void this.flush().catch(() => {}), ms);
   }
 
   /** Reports the first failure, until the sink works again. A sink may reject with any value. */
   #setFailure(cause: unknown): void {
-    if (this.#failure !== undefined) return;
+    if (this.#failure) return;
     this.#failure = cause instanceof Error ? cause : new Error(UNWRITABLE, { cause });
     this.#last?.report("internal", this.#failure);
   }
 
-  flush(): Promise<void> {
-    this.#disarm?.();
-    this.#disarm = undefined;
-    return this.#writing ??= this.#write().catch((error) => {
+  async flush(): Promise<void> {
+    const write = () => this.#write();
+    try {
+      await (this.#writing = this.#writing.then(write, write));
+    } catch (error) {
       this.#setFailure(error);
       throw error;
-    }).finally(() => {
-      this.#writing = undefined;
-      if (this.#hasWork && !this.#isClosed) this.#arm(this.#failure === undefined ? 0 : RETRY_MS);
-    });
+    } finally {
+      if (this.#hasWork && !this.#isClosed) this.#arm(this.#failure ? RETRY_MS : 0);
+    }
   }
 
   async #write(): Promise<void> {
+    this.#disarm?.();
+    this.#disarm = undefined;
     if (this.#head === NO_RECORD) await this.#open();
     while (this.#hasWork) {
       if (this.#lines.length === 0) this.#makeLines();
@@ -363,7 +366,6 @@ class CallJournal implements Journal {
     this.#isClosed = true;
     const { clock, sink } = this.#settings;
     const end = async (): Promise<void> => {
-      await this.#writing?.catch(() => {});
       await this.flush();
       this.#hasEnd = true;
       this.#uncounted += this.#running.size;

@@ -15,6 +15,7 @@ import {
   defined,
   fail,
   isObject,
+  Mutex,
   noop,
   readFields,
   systemClock,
@@ -180,8 +181,8 @@ class McpImport implements ImportedMcpServer {
   #text: string | undefined;
   #revision: number | undefined;
   #listed: ReadonlyMap<string, ListedTool> = new Map();
-  /** The last of the reads and approvals, which are serialized. */
-  #turn: Promise<unknown> = Promise.resolve();
+  /** For reads and approvals. */
+  readonly #turns = new Mutex();
   readonly #pace = new Pace();
   #cancelRead: (() => void) | undefined;
   #cancelFollow: (() => void) | undefined;
@@ -252,7 +253,7 @@ class McpImport implements ImportedMcpServer {
   }
 
   approve(...tools: readonly (string | formats.HeldTool)[]): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#turns.run(async () => {
       const approved = await (this.#imported?.approve ?? withoutPins)(...tools);
       if (!this.#isClosed) await this.#take(approved);
     });
@@ -268,7 +269,7 @@ class McpImport implements ImportedMcpServer {
     // Together, because a read may wait for the connection.
     await Promise.all([
       this.#connection.close(),
-      this.#inTurn(async () => await skills?.import(namespace)),
+      this.#turns.run(async () => await skills?.import(namespace)),
     ]);
   }
 
@@ -321,7 +322,7 @@ class McpImport implements ImportedMcpServer {
 
   /** @param isNotified True if the server reports a change. An unchanged list is then not imported. */
   #read(client: Client, isNotified: boolean = false): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#turns.run(async () => {
       // The signal is for the first list only.
       const signal = this.#imported === undefined ? this.#options.signal : undefined;
       const list = await client.listTools(undefined, {
@@ -382,12 +383,6 @@ class McpImport implements ImportedMcpServer {
     const approved = new Set(imported.tools.map(({ id }) => id));
     const files = this.#skills.flatMap(({ tool, files }) => approved.has(tool.id) ? [files] : []);
     await skills?.import(namespace, Object.assign({}, ...files));
-  }
-
-  #inTurn(work: () => Promise<void>): Promise<void> {
-    const done = this.#turn.then(work);
-    this.#turn = done.catch(() => {});
-    return done;
   }
 
   #report(error: unknown): void {

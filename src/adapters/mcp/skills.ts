@@ -24,6 +24,7 @@ import {
   isFunction,
   isObject,
   makeTool,
+  Mutex,
   noop,
   once,
   type Tool,
@@ -134,7 +135,7 @@ export class SkillCatalog implements BridgeSkills {
   readonly #imports = new Map<string, Contents>();
   readonly #extended = new WeakMap<Toolset, Toolset>();
   #snapshot: Snapshot | undefined;
-  #turn: Promise<unknown> = Promise.resolve();
+  readonly #reloads = new Mutex();
 
   /** @ignore Use {@linkcode skillCatalog}. */
   constructor(files: SkillFiles, { prefix, hostTools = [], onWarning }: SkillCatalogOptions) {
@@ -161,11 +162,9 @@ export class SkillCatalog implements BridgeSkills {
    * @throws {Error} If the files cannot be read. The previous skills stay.
    */
   reload(): Promise<void> {
-    const done = this.#turn.then(async () => {
+    return this.#reloads.run(async () => {
       this.#snapshot = await this.#read();
     });
-    this.#turn = done.catch(noop);
-    return done;
   }
 
   /**

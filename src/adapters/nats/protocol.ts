@@ -14,6 +14,7 @@ import {
   describeTool,
   isStandardSchema,
   matching,
+  Mutex,
   parseToolId,
   type Tool,
   type ToolResult,
@@ -280,8 +281,8 @@ export class Sender {
  */
 export class Outbox {
   readonly #connection: NatsConnection;
-  /** Resolves when the previous large values have been sent. */
-  #turn: Promise<unknown> = Promise.resolve();
+  /** Large values are sent one after the other. */
+  readonly #large = new Mutex();
   #unconfirmed = 0;
   #waiting = 0;
   #fail: (why: Error) => void = () => {};
@@ -307,11 +308,9 @@ export class Outbox {
     const text = encodeJson(value);
     if (text.length <= SMALL_BYTES) return sender.sendPart(text, 0);
     this.#waiting += text.length;
-    const sent = this.#turn.then(() => this.#sendParts(sender, text)).finally(() => {
+    return this.#large.run(() => this.#sendParts(sender, text)).finally(() => {
       this.#waiting -= text.length;
     });
-    this.#turn = sent.catch(() => {});
-    return sent;
   }
 
   async #sendParts(sender: Sender, text: Uint8Array): Promise<number> {

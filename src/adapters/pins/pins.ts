@@ -15,6 +15,7 @@ import {
   isObject,
   makeTool,
   markPinned,
+  Mutex,
   noop,
   once,
   systemClock,
@@ -103,8 +104,8 @@ export function toolPins(
 
 /** The stores of files, by path. */
 const files = new Map<string, PinStore>();
-/** The last use of each store. Uses are serialized, so that none overwrites another's pins. */
-const turns = new WeakMap<PinStore, Promise<unknown>>();
+/** Uses of a store are serialized, so that none overwrites another's pins. */
+const turns = new WeakMap<PinStore, Mutex>();
 
 const ACTION = "make pins";
 
@@ -272,9 +273,7 @@ class ToolPins implements formats.ImportPins {
   }
 
   #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-    const done = (turns.get(this.#store) ?? Promise.resolve()).then(work);
-    turns.set(this.#store, done.catch(() => {}));
-    return done;
+    return once(turns, this.#store, () => new Mutex()).run(work);
   }
 }
 

@@ -98,7 +98,9 @@ export function breakCircuits(options: CircuitBreakerOptions = {}): Layer {
         const circuit = once(circuits, per === "tool" ? undefined : principal, createCircuit);
         const isTrial = circuit.failures >= failures;
         if (isTrial) {
-          const isTried = circuit.trial?.isOver === false;
+          const { trial } = circuit;
+          // On Workers, a trial does not end if its request has ended.
+          const isTried = trial?.isOver === false && trial.deadline.remainingMs > 0;
           const retryAfterMs = isTried
             ? Math.min(1_000, coolDownMs)
             : circuit.triesAt - clock.now();

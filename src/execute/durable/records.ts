@@ -7,6 +7,7 @@ import {
   fail,
   isObject,
   isWord,
+  Mutex,
   once,
   type Tool,
   toolsBehind,
@@ -157,8 +158,8 @@ export class Lease<R extends LeasedRecord> {
   readonly #records: LeasedRecords<R>;
   #known: RevisedRecord<R>;
   #isLost = false;
-  /** The last write. Writes are serialized, because each write needs the previous revision. */
-  #turn: Promise<unknown> = Promise.resolve();
+  /** Writes are serialized, because each write needs the previous revision. */
+  readonly #writes = new Mutex();
   #disarm: () => void = () => {};
 
   get record(): R {
@@ -202,7 +203,7 @@ export class Lease<R extends LeasedRecord> {
   /** Stops renewing the lease, and waits for the writes in flight. */
   async end(): Promise<void> {
     this.#disarm();
-    await this.#turn;
+    await this.#writes.run(() => Promise.resolve());
   }
 
   /**
@@ -210,9 +211,7 @@ export class Lease<R extends LeasedRecord> {
    * longer has the lease, writes nothing and returns false.
    */
   change(change: (record: R) => R | undefined): Promise<boolean> {
-    const changed = this.#turn.then(() => this.#change(change));
-    this.#turn = changed.catch(() => {});
-    return changed;
+    return this.#writes.run(() => this.#change(change));
   }
 
   async #change(change: (record: R) => R | undefined): Promise<boolean> {
