@@ -5,6 +5,7 @@ import { mkdir, readFile, rename, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { attemptOr } from "../../../src/tool/mod.ts";
+import { modernRequest } from "../../adapters/mcp/support.ts";
 import { folder, plue, type Service, service, serving } from "../support.ts";
 import { bearer, gatewayIn } from "./serving.ts";
 
@@ -275,33 +276,20 @@ createInterface({ input: process.stdin }).on("line", (line) => {
       callers: { tokens: { ann: { token: own } } },
     });
     await using served = await gateway("streams.json", settings(100, token));
-    const open = async (path: string, more: RequestInit = {}) => {
-      const headers = { ...bearer(token), accept: "text/event-stream, application/json" };
-      const { body } = await fetch(served.url + path, {
-        ...{ ...more, headers: { ...headers, ...more.headers } },
-      });
+    const headers = { ...bearer(token), accept: "text/event-stream, application/json" };
+    const open = async (path: string, init: RequestInit = { headers }) => {
+      const { body } = await fetch(served.url + path, init);
       return (body as ReadableStream<BufferSource>).pipeThrough(new TextDecoderStream())
         [Symbol.asyncIterator]();
     };
-    const [version, method] = ["2026-07-28", "subscriptions/listen"];
-    const meta = {
-      protocolVersion: version,
-      clientCapabilities: {},
-      clientInfo: { name: "a", version: "1" },
-    };
-    const _meta = Object.fromEntries(
-      Object.entries(meta).map(([name, value]) => [`io.modelcontextprotocol/${name}`, value]),
-    );
-    const params = { notifications: { toolsListChanged: true }, _meta };
+    const params = { notifications: { toolsListChanged: true } };
+    const listen = modernRequest("subscriptions/listen", params, bearer(token));
     const events = await open("/events");
     const streams = [
       await open("/mcp"),
       await open("/mcp", {
-        ...{ method: "POST", body: JSON.stringify({ jsonrpc: "2.0", id: "s", method, params }) },
-        headers: {
-          ...{ "content-type": "application/json" },
-          ...{ "mcp-protocol-version": version, "mcp-method": method },
-        },
+        ...{ method: "POST", headers: listen.headers },
+        body: await listen.text(),
       }),
     ];
     for (const limit of [99, 98]) {
@@ -313,7 +301,7 @@ createInterface({ input: process.stdin }).on("line", (line) => {
           assertEquals(done, false);
           text += value;
         }
-        assertEquals(text.includes('subscriptionId":"s"'), index === 1);
+        assertEquals(text.includes('subscriptionId":1'), index === 1);
       }
     }
     await files.write("streams.json", JSON.stringify(settings(97, "other-other-other")));
