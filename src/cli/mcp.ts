@@ -4,8 +4,9 @@
  */
 
 import { applyEdits, modify, parse, type ParseError, printParseErrorCode } from "jsonc-parser";
+import { isUtf8 } from "node:buffer";
 import { constants } from "node:fs";
-import { copyFile, mkdir, readFile, realpath, rename, stat, writeFile } from "node:fs/promises";
+import * as fs from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, resolve } from "node:path";
 import process from "node:process";
@@ -68,7 +69,7 @@ export async function mcp(
   const after = isSame ? file.text : file.with(name, entry);
   if (dryRun && !terminal.isJson) {
     terminal.note(isSame ? `${path} would not change` : path);
-    if (!isSame) terminal.printForeign(differenceOf(file.text, after));
+    if (!isSame) terminal.printForeign(differenceOf(name, before, entry));
     return EXIT.ok;
   }
   const copy = isSame || dryRun ? undefined : await file.write(after);
@@ -167,13 +168,14 @@ class ConfigFile {
 
   /** @throws {CommandError} If there is a file, but it cannot be read or is invalid. */
   static async read(path: string, member: string, goal: string): Promise<ConfigFile> {
-    const text = await readFile(path, "utf8").catch((cause: NodeJS.ErrnoException) => {
+    const bytes = await fs.readFile(path).catch((cause: NodeJS.ErrnoException) => {
       if (cause.code === "ENOENT") return undefined;
       throw usageError(`Cannot ${goal}: ${path} cannot be read: ${describeThrown(cause)}`, {
         cause,
       });
     });
-    const file = new ConfigFile(text, path, member, goal);
+    const file = new ConfigFile(bytes?.toString(), path, member, goal);
+    if (bytes !== undefined && !isUtf8(bytes)) file.#fail("it is not UTF-8; convert it first");
     file.#parse(file.text);
     return file;
   }
@@ -209,19 +211,27 @@ class ConfigFile {
   async write(after: string): Promise<string | undefined> {
     try {
       if (this.#found === undefined) {
-        await mkdir(dirname(this.#path), { recursive: true });
-        await writeFile(this.#path, after, { flag: "wx", mode: 0o600 });
+        await fs.mkdir(dirname(this.#path), { recursive: true });
+        await fs.writeFile(this.#path, after, { flag: "wx", mode: 0o600 });
         return undefined;
       }
       // The file may be a link into a folder of settings, which stays a link.
-      const path = await realpath(this.#path);
+      const path = await fs.realpath(this.#path);
       const copy = await copyOf(path);
-      if (await readFile(copy, "utf8") !== this.#found) {
+      if (await fs.readFile(copy, "utf8") !== this.#found) {
         throw new Error("it has changed; try again");
       }
       const draft = `${path}.${process.pid}.new`;
-      await writeFile(draft, after, { flag: "wx", mode: (await stat(path)).mode });
-      await rename(draft, path);
+      const { mode, uid, gid } = await fs.stat(path);
+      await fs.writeFile(draft, after, { flag: "wx", mode });
+      try {
+        // Root may edit the file of another user, who must be able to read it.
+        if ((await fs.stat(draft)).uid !== uid) await fs.chown(draft, uid, gid);
+        await fs.rename(draft, path);
+      } catch (error) {
+        await fs.rm(draft);
+        throw error;
+      }
       return copy;
     } catch (cause) {
       throw usageError(`Cannot ${this.#goal}: ${describeThrown(cause)}`, { cause });
@@ -253,7 +263,7 @@ async function copyOf(path: string): Promise<string> {
   for (let number = 1;; number++) {
     const copy = number === 1 ? `${path}.backup` : `${path}.backup-${number}`;
     try {
-      await copyFile(path, copy, constants.COPYFILE_EXCL);
+      await fs.copyFile(path, copy, constants.COPYFILE_EXCL);
       return copy;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
@@ -261,17 +271,10 @@ async function copyOf(path: string): Promise<string> {
   }
 }
 
-/** Returns the removed and the added lines. Other lines are omitted: they may have secrets. */
-function differenceOf(before: string, after: string): string {
-  const [old, now] = [before.split("\n"), after.split("\n")];
-  let start = 0;
-  while (start < now.length && now[start] === old[start]) start++;
-  let end = 0;
-  while (end < Math.min(old.length, now.length) - start && now.at(-1 - end) === old.at(-1 - end)) {
-    end++;
-  }
-  return [
-    ...old.slice(start, old.length - end).map((line) => `- ${line}`),
-    ...now.slice(start, now.length - end).map((line) => `+ ${line}`),
-  ].join("\n");
+/** Returns the old and the new entry. The rest of the file is omitted, because it may have secrets. */
+function differenceOf(name: string, before: unknown, after: unknown): string {
+  const linesOf = (sign: string, entry: unknown): readonly string[] =>
+    entry === undefined ? [] : JSON.stringify({ [name]: entry }, null, 2).split("\n").slice(1, -1)
+      .map((line) => sign + line);
+  return [...linesOf("-", before), ...linesOf("+", after)].join("\n");
 }

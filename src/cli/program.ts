@@ -237,7 +237,7 @@ URL, or a file of credentials is in PLUE_NATS_CREDS.`,
     .option("--role <role>", "the role of the client")
     .option("--bridge", "show the client three tools that find and call the others")
     .option("--project", "write the file of the project in this folder, not the file of the user")
-    .option("--dry-run", "print the changed lines, and change nothing")
+    .option("--dry-run", "print the changed entry, and change nothing")
     .option("--force", "replace another entry with this name");
 
   add(

@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, statSync } from "node:fs";
+import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import { symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import process from "node:process";
@@ -7,6 +7,7 @@ import { describe, it } from "bun:test";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { configPath, MCP_CLIENTS } from "../../src/cli/mcp_clients.ts";
+import { maybe } from "../support/skip.ts";
 import { folder, plue, type Ran } from "./support.ts";
 
 const TOOLS = join(import.meta.dirname, "tools.mjs");
@@ -148,20 +149,34 @@ describe("plue mcp add", () => {
     assertEquals(readFileSync(`${target}.backup-2`, "utf8"), after);
   });
 
-  it("prints only the changed lines with --dry-run, and writes nothing", async () => {
+  it("prints only the entry with --dry-run, and writes nothing", async () => {
     const { run, write, read, path } = user();
-    const before = '{\n  "servers": {\n    "a": {\n      "url": "https://a"\n    }\n  }\n}\n';
+    const before = '{"servers":{"a":{"env":{"KEY":"s3cret"}}}}';
     write("vscode", before);
     const { code, stdout, stderr } = await run("add", "vscode", "--url", URL, "--dry-run");
     assertEquals([code, stderr], [0, `${path("vscode")}\n`]);
-    assertEquals(
-      stdout,
-      `+     },\n+     "plue": {\n+       "type": "http",\n+       "url": "${URL}"\n`,
-    );
+    assertEquals(stdout, `+  "plue": {\n+    "type": "http",\n+    "url": "${URL}"\n+  }\n`);
     assertEquals([read("vscode"), existsSync(`${path("vscode")}.backup`)], [before, false]);
     const json = await run("add", "vscode", "--url", URL, "--dry-run", "--json");
     assertEquals(JSON.parse(json.stdout).changed, false);
     assertEquals(read("vscode"), before);
+  });
+
+  it("leaves a file that is not UTF-8 unchanged", async () => {
+    const { run, write, path } = user();
+    const bytes = new Uint8Array([...new TextEncoder().encode('{"a":"'), 0xe9, 0x22, 0x7d]);
+    writeFileSync(write("cursor", ""), bytes);
+    const { code, stderr } = await run("add", "cursor", "--url", URL);
+    assertEquals([code, new Uint8Array(readFileSync(path("cursor")))], [2, bytes]);
+    assertStringIncludes(stderr, "is unchanged, because it is not UTF-8; convert it first");
+  });
+
+  const isRoot = process.getuid?.() === 0;
+  maybe(isRoot, "needs root")("leaves the file of another user to that user", async () => {
+    const { run, write, path } = user();
+    chownSync(write("cursor", "{}"), 4_321, 4_321);
+    assertEquals((await run("add", "cursor", "--url", URL)).code, 0);
+    assertEquals(statSync(path("cursor")).uid, 4_321);
   });
 
   it("rejects another entry with the name unless --force is set, and accepts the same entry", async () => {
