@@ -261,7 +261,7 @@ function printFailure(
   const onTerminal = "Call it on a terminal, where you are asked";
   // The failure of a program lists the calls that failed in it.
   const needsApproval = code === "approval_required" ||
-    /^\S+ \(approval_required\): /m.test(message);
+    /^\S+ \((approval_required|input_unavailable)\): /m.test(message);
   if (needsApproval && yes !== true) {
     terminal.note(terminal.canAsk ? "  Add --yes" : `  ${onTerminal}, or add --yes`);
   } else if (code.startsWith("input_")) terminal.note(`  ${onTerminal}`);

@@ -73,7 +73,9 @@ export async function openStore(
   try {
     if (kind === "sqlite") {
       if (!create && !existsSync(path)) {
-        throw new Error(`the file ${path} does not exist; run "plue store init" to create it`);
+        throw new Error(
+          `the file ${path} does not exist; run "plue store init --store sqlite:${path}" to create it`,
+        );
       }
       const { sqliteCallStore } = await import("../adapters/sqlite/mod.ts");
       const store = await sqliteCallStore(path);

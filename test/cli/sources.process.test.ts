@@ -275,6 +275,8 @@ describe("a URL", () => {
     try {
       const { stderr } = await plue([...call, "api:a"]);
       assertStringIncludes(stderr, 'Cannot send --header to "https://api.example"');
+      const several = await plue([...call, "-f", file, "api:a"]);
+      assertStringIncludes(several.stderr, "into a plue.json, each with its headers");
       assertEquals((await plue([...call, "--base-url", "https://api.example", "api:a"])).code, 0);
     } finally {
       globalThis.fetch = fetch;

@@ -23,6 +23,8 @@ describe("plue store init, and plue doctor --store", () => {
     const { detail = "" } = rows.find(({ part }) => part === "store") ?? {};
     assertMatch(detail, /^SQLite: an entry was written, read and deleted in [\d.]+ ms$/);
     rmSync(folder, { recursive: true });
+    const missing = await plue(["doctor", "--store", SQLITE]);
+    assertStringIncludes(missing.stdout, `run "plue store init --store ${SQLITE}" to create it`);
   });
 
   withServer("create and check the tables of PostgreSQL", async () => {

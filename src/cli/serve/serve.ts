@@ -153,7 +153,9 @@ function banner(
 ): string {
   const from = sources.length > 0 ? sources.join(", ") : "the tools of workers";
   const forRole = role === undefined ? "" : `, for role "${role}"`;
-  const more = tools.length < total ? "; --max-risk and --role say which" : "";
+  const more = tools.length < total
+    ? "; the others have a higher risk or need a role (--max-risk, --role)"
+    : "";
   // Clients and shells fill in the token, so that it is not printed.
   const headers = token !== undefined && { headers: { Authorization: "Bearer ${PLUE_TOKEN}" } };
   const client = { type: "http", url: `${url}/mcp`, ...headers };

@@ -124,7 +124,8 @@ export async function loadTools(
   }
   if (options.headers !== undefined && named.length > 1) {
     throw usageError(
-      "Cannot send --header to several sources: a credential is for one of them only",
+      "Cannot send --header to several sources: a credential is for one of them only; write the " +
+        "sources into a plue.json, each with its headers",
     );
   }
   const state: Loading = {
