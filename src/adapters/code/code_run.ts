@@ -69,8 +69,6 @@ export class CodeRun {
   readonly #settings: CodeSettings;
   readonly #tools: Toolset;
   readonly #suspensions: Suspension[] = [];
-  /** The context of the calls of the program. */
-  readonly #context: DispatchContext;
   #waiting: Map<number, WaitingCall> = new Map();
   #failures: ({ readonly tool: string } & Failure)[] = [];
   /** The results since the last suspension, up to the limit of a call's steps. */
@@ -85,6 +83,9 @@ export class CodeRun {
   #hasEnded = false;
   #begunAt = 0;
   #running = 0;
+  /** The number of persons for whom the time of the program does not pass. */
+  #persons = 0;
+  #resumeTime = (): void => {};
   /** The calls that wait because the maximum number of calls is running. */
   readonly #queue: (() => void)[] = [];
 
@@ -92,7 +93,6 @@ export class CodeRun {
     this.#call = call;
     this.#tools = tools;
     this.#settings = settings;
-    this.#context = this.#contextOf(call);
   }
 
   async run(source: string): Promise<unknown> {
@@ -192,12 +192,10 @@ export class CodeRun {
     const request = waiting === undefined
       ? { name: id, arguments: json, callId: `${callId.slice(0, 250)}.${index}` }
       : { ticket: waiting.ticket, answers: waiting.answers ?? {} };
-    const { idempotencyKey: key } = this.#call.options;
-    // The key may already have the maximum length of 256 characters.
-    const context = key === undefined
-      ? this.#context
-      : { ...this.#context, idempotencyKey: `${fingerprint(key)}#${index}` };
-    const result = await this.#call.dispatch(this.#tools, request, context);
+    const isForPerson = waiting?.questions.some((one) => one.resumes);
+    const ends = isForPerson ? [this.#pause()] : [];
+    const result = await this.#call.dispatch(this.#tools, request, this.#contextOf(index, ends));
+    for (const end of ends) end();
     if (isSuspended(result)) {
       const { ticket, questions } = result;
       this.#waiting.set(index, { index, id, print: printOf(call), ticket, questions });
@@ -216,21 +214,34 @@ export class CodeRun {
     return text;
   }
 
-  /** Returns the context of `run_code`, without the fields for `run_code` alone. */
-  #contextOf({ options, deadline }: Call): DispatchContext {
-    const { principal, sessionId, messageId, services, context, trace, onQuestion } = options;
-    let asking = 0;
-    let resumeTime: (() => void) | undefined;
+  /** Pauses the time of the program. The returned function must be called once. */
+  #pause(): () => void {
+    if (this.#persons++ === 0) this.#resumeTime = this.#call.deadline.suspend(MAX_TIMEOUT_MS);
+    return () => void (--this.#persons || this.#resumeTime());
+  }
+
+  /**
+   * Returns the context of `run_code`, without the fields for `run_code` alone.
+   *
+   * @param ends Receives functions to call at the end of the call.
+   */
+  #contextOf(index: number, ends: (() => void)[]): DispatchContext {
+    const { options, deadline: { signal } } = this.#call;
+    const { principal, sessionId, messageId, services, context, trace } = options;
+    const { onQuestion, idempotencyKey: key } = options;
     return {
-      ...{ principal, sessionId, messageId, services, context, trace, signal: deadline.signal },
+      ...{ principal, sessionId, messageId, services, context, trace, signal },
+      // The key may already have the maximum length of 256 characters.
+      idempotencyKey: key === undefined ? key : `${fingerprint(key)}#${index}`,
       ...(onQuestion && {
-        async onQuestion(question, call) {
-          // The time of the program does not pass while a person answers.
-          if (asking++ === 0) resumeTime = deadline.suspend(MAX_TIMEOUT_MS);
+        onQuestion: async (question, call) => {
+          // The time of the program does not pass while a person answers, or gives a permission.
+          const end = this.#pause();
           try {
             return await onQuestion.call(options, question, call);
           } finally {
-            if (--asking === 0) resumeTime?.();
+            if (question.resumes) ends.push(end);
+            else end();
           }
         },
       }),

@@ -49,7 +49,7 @@ export interface CallTasksOptions {
   /**
    * Returns the context of a call that `recover` resumes, because only the member `tenant` of a
    * context is stored. Called only if the tool declares a context. If it returns no context within
-   * `leaseMs`, or one of another tenant, the call fails with `unavailable`.
+   * `leaseMs`, the call fails with `unavailable`.
    */
   callContext?(call: RecoveredCall): unknown;
   /** Receives errors of the store during a task, and errors of `callContext`. */

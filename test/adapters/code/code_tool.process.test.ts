@@ -3,6 +3,7 @@ import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/a
 import {
   defineTool,
   isSuspended,
+  type SuspendedCall,
   type ToolDefinition,
   ToolDispatcher,
   type ToolDispatcherOptions,
@@ -12,6 +13,9 @@ import {
 import { exportTools } from "../../../src/formats/mod.ts";
 import { codeTool, type CodeToolOptions, type Executor } from "../../../src/adapters/code/mod.ts";
 import { deny, rules } from "../../../src/adapters/rules/mod.ts";
+import { memoryCallStore, storedTickets } from "../../../src/execute/durable/mod.ts";
+import type { Layer } from "../../../src/execute/mod.ts";
+import { deferred, FakeClock } from "../../support/waiting.ts";
 import { sharedExecutor } from "./support.ts";
 
 const TOOLS = [
@@ -302,6 +306,44 @@ describe("codeTool()", () => {
     const refused = await dispatcher.dispatch(callOf('return await tools.bank.pay({ id: "a" });'));
     assert(!isSuspended(refused));
     assertStringIncludes(messageOf(refused), "approval_required");
+  });
+
+  it("does not count the time in which a person gives a permission", async () => {
+    const url = "https://hub.example/authorize";
+    for (const waits of [false, true]) {
+      const [began, permitted] = [deferred(), deferred()];
+      const permission: Layer = {
+        name: "permission",
+        stage: "run",
+        for: (tool) =>
+          tool.callsTools ? undefined : async (call, next) => {
+            const question = {
+              kind: "authorization",
+              message: "Allow?",
+              url,
+              resumes: true,
+            } as const;
+            await call.context.ask("permission", question);
+            began.resolve();
+            await call.wait("waiting for a person", permitted.promise, 1_000_000);
+            return await next(call);
+          },
+      };
+      const clock = new FakeClock();
+      const tickets = storedTickets(memoryCallStore());
+      const dispatcher = await dispatcherOf(TOOLS, { clock, layers: [permission], tickets });
+      const call = callOf('return await tools.bank.pay({ id: "a" });');
+      const accept = { action: "accept" } as const;
+      let result = dispatcher.dispatch(call, waits ? {} : { onQuestion: () => accept });
+      if (waits) {
+        const { ticket, questions: [question] } = await result as SuspendedCall;
+        result = dispatcher.resume(ticket, { [question?.key ?? ""]: accept });
+      }
+      await began.promise;
+      clock.advance(100_000);
+      permitted.resolve();
+      assertEquals(contentOf(await result), { value: "paid a" });
+    }
   });
 
   it("extends an idempotency key by the number of the call", async () => {
