@@ -58,6 +58,7 @@ const FIELDS = {
   parallel: check.checkFlag,
 } satisfies { readonly [Field in keyof Required<ExportOptions>]: check.Check };
 
+/** Checks options for an export. @throws {TypeError} If one is unknown or invalid. */
 export function checkExportOptions(options: ExportOptions): void {
   check.readFields("export the tools", options, FIELDS, (field) => field);
 }

@@ -239,6 +239,7 @@ export function makeTarget<
   return Object.freeze(target) as Target<Id, Wire, Tools, Part, Message, Settings>;
 }
 
+/** Returns a record of a target unchanged. @throws {RangeError} If the value is not one. */
 export function checkTarget<Of>(
   value: Of,
   wanted: () => string = () => "a target's record",
