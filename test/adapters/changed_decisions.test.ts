@@ -1,14 +1,6 @@
 import { assertEquals } from "@std/assert";
 import { describe, it } from "bun:test";
-import {
-  buildToolset,
-  defineTool,
-  namedFilter,
-  type Selection,
-  ToolDispatcher,
-  ToolRegistry,
-  type Toolset,
-} from "@plue/tools";
+import * as plue from "@plue/tools";
 import { callTasks, memoryCallStore, type TaskState } from "@plue/tools/calls";
 import { createToolBridge } from "@plue/tools/finding";
 import { exportTools } from "@plue/tools/formats";
@@ -21,7 +13,7 @@ import { operate, OPERATION } from "../../src/adapters/native/host_tools.ts";
 /** The data on which the functions of a selection depend. A running service changes the data. */
 type State = { isOpen: boolean; revision: number };
 
-const SELECTIONS: { readonly [kind: string]: (state: State) => Selection } = {
+const SELECTIONS: { readonly [kind: string]: (state: State) => plue.Selection } = {
   "a policy": (state) => ({ policies: [{ name: "hours", allow: () => state.isOpen }] }),
   "a policy that then throws": (state) => ({
     policies: [{
@@ -38,7 +30,7 @@ const SELECTIONS: { readonly [kind: string]: (state: State) => Selection } = {
     policies: [opaPolicy({ evaluate: () => [{ result: state.isOpen }] })],
   }),
   "a filter": (state) => ({ filters: [() => state.isOpen] }),
-  "a named filter": (state) => ({ filters: [namedFilter("hours", () => state.isOpen)] }),
+  "a named filter": (state) => ({ filters: [plue.namedFilter("hours", () => state.isOpen)] }),
   "approval of a policy": (state) => ({
     policies: [{ allow: () => true, requiresApproval: () => !state.isOpen }],
   }),
@@ -54,13 +46,17 @@ function post(path: string, body: unknown): Request {
 
 /** Returns the ways to call the tool. Each resolves to true if the tool ran. */
 function waysIn(
-  selection: Selection,
+  selection: plue.Selection,
 ): { readonly [name: string]: () => Promise<boolean> } {
-  const registry = new ToolRegistry({
-    tools: [defineTool({ name: "t", description: "Runs.", execute: () => "it ran" })],
+  const registry = new plue.ToolRegistry({
+    tools: [plue.defineTool({ name: "t", description: "Runs.", execute: () => "it ran" })],
   });
-  const dispatcher = (): ToolDispatcher => new ToolDispatcher(registry, { approve: () => false });
-  const overHttp = (options: ToolHandlerOptions, source: ToolRegistry | Toolset = registry) => {
+  const dispatcher = (): plue.ToolDispatcher =>
+    new plue.ToolDispatcher(registry, { approve: () => false });
+  const overHttp = (
+    options: ToolHandlerOptions,
+    source: plue.ToolRegistry | plue.Toolset = registry,
+  ) => {
     const app = createToolHandler(source, { ...options, dispatcher: dispatcher() });
     return async (): Promise<boolean> => {
       const response = await app.fetch(post("/tools/t/execute", {}));
@@ -74,7 +70,7 @@ function waysIn(
       (await (await mcp.fetch(post("/mcp", call))).text()).includes("it ran");
   };
   const held = registry.select(selection);
-  const dispatched = (toolset: Toolset) => {
+  const dispatched = (toolset: plue.Toolset) => {
     const own = dispatcher().withToolset(toolset);
     return async (): Promise<boolean> => (await own.dispatch({ name: "t" })).ok;
   };
@@ -105,7 +101,7 @@ function waysIn(
     "a dispatcher": dispatched(held),
     "a dispatcher of a narrower toolset": dispatched(held.narrow({ maxRisk: "high" })),
     "a dispatcher of a bridge": dispatched(createToolBridge(held)),
-    "a dispatcher of a list": dispatched(buildToolset(registry.tools, selection)),
+    "a dispatcher of a list": dispatched(plue.buildToolset(registry.tools, selection)),
   };
 }
 
@@ -130,13 +126,13 @@ describe("a selection whose functions change their results", () => {
   it("changes what is listed, described, exported and explained", async () => {
     const state = { isOpen: true };
     const policies = [{ name: "hours", allow: () => state.isOpen, reason: () => "it is late" }];
-    const registry = new ToolRegistry({
-      tools: [defineTool({ name: "t", description: "Runs.", execute: () => "it ran" })],
+    const registry = new plue.ToolRegistry({
+      tools: [plue.defineTool({ name: "t", description: "Runs.", execute: () => "it ran" })],
     });
     const app = createToolHandler(registry, { selection: { policies }, openExplain: true });
     const held = registry.select({ policies });
     const host = new HostTools(
-      { registry, dispatcher: new ToolDispatcher(registry), selection: { policies } },
+      { registry, dispatcher: new plue.ToolDispatcher(registry), selection: { policies } },
       { selection: {}, config: undefined },
       () => {},
       () => () => {},

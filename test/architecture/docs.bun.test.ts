@@ -8,13 +8,7 @@ import { RISK_LEVELS, ToolRegistry } from "@plue/tools";
 import { explorer } from "@plue/tools/explorer";
 import * as formats from "@plue/tools/formats";
 import { createToolHandler, serveFormats } from "@plue/tools/hono";
-import {
-  CRITERIA,
-  CRITERION_NAMES,
-  isContextFlag,
-  READER_FIELDS,
-  VOCABULARY,
-} from "../../src/select/mod.ts";
+import * as plue from "../../src/select/mod.ts";
 import { helpUrl, HTTP_STATUS } from "../../src/tool/mod.ts";
 import { maybe } from "../support/skip.ts";
 import { filesBelow, jsonOf, textOf } from "./source_tree.ts";
@@ -212,16 +206,16 @@ function rowsOfGuide(): readonly string[] {
 describe("the guide of selections", () => {
   it("names each criterion on each surface as the tables do", () => {
     const name = (text: string | undefined) => text === undefined ? "" : `\`${text}\` `;
-    const rows = Object.entries(VOCABULARY).map(([query, { flag, text }]) => {
-      const criterion = CRITERION_NAMES.find((one) => one === query);
-      const selection = criterion && !isContextFlag(criterion) ? criterion : undefined;
-      const context = criterion ? CRITERIA[criterion].context : query;
+    const rows = Object.entries(plue.VOCABULARY).map(([query, { flag, text }]) => {
+      const criterion = plue.CRITERION_NAMES.find((one) => one === query);
+      const selection = criterion && !plue.isContextFlag(criterion) ? criterion : undefined;
+      const context = criterion ? plue.CRITERIA[criterion].context : query;
       return `| ${name(query)}| ${name(selection)}| ${name(context)}| ${name(flag)}| ${text} |`;
     });
     assertEquals(rowsOfGuide(), rows);
   });
 
   it("has the rows in the order in which tools are checked", () => {
-    assertEquals(Object.keys(VOCABULARY), [...CRITERION_NAMES, ...READER_FIELDS]);
+    assertEquals(Object.keys(plue.VOCABULARY), [...plue.CRITERION_NAMES, ...plue.READER_FIELDS]);
   });
 });

@@ -2,13 +2,8 @@
 
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertGreater, assertRejects } from "@std/assert";
-import {
-  type CallStore,
-  type DueEntry,
-  entryWeight,
-  MAX_STORED_BYTES,
-  SettledStore,
-} from "../../src/execute/durable/mod.ts";
+import * as durable from "../../src/execute/durable/mod.ts";
+import type { CallStore } from "../../src/execute/durable/mod.ts";
 import { describeStoreUsers } from "./store_users_contract.ts";
 import { poll } from "../support/waiting.ts";
 
@@ -46,7 +41,7 @@ export interface TestedStore {
 /** Declares the tests of the contract. */
 export function describeCallStore(
   name: string,
-  { create, open, maxBytes = MAX_STORED_BYTES, hasClock = false }: TestedStore,
+  { create, open, maxBytes = durable.MAX_STORED_BYTES, hasClock = false }: TestedStore,
 ): void {
   const another = (store: CallStore, time: StoreTime) => open?.(store, time, `s${stores}`) ?? store;
   const newTime = (): StoreTime => hasClock ? REAL_TIME : createTime();
@@ -242,7 +237,7 @@ export function describeCallStore(
       }
       await store.create("u.a.0", bytes("x"), { dueAt: now + 2 });
       const found: string[] = [];
-      let last: DueEntry | undefined;
+      let last: durable.DueEntry | undefined;
       for (;;) {
         const page = await store.due("t", now + 2, 2, last);
         found.push(...page.map(({ key, dueAt }) => `${key} ${dueAt - now}`));
@@ -320,7 +315,7 @@ export function describeCallStore(
       await assertRejects(
         () => store.create("larger", larger),
         RangeError,
-        `${MAX_STORED_BYTES + 1} bytes`,
+        `${durable.MAX_STORED_BYTES + 1} bytes`,
       );
       await assertRejects(() => store.update("large", larger, revision), RangeError);
       assertEquals((await store.get("large"))?.value[0], 7);
@@ -393,7 +388,7 @@ export function itCountsExactly(open: Parameters<typeof itSharesItsSpace>[0]): v
   itSharesItsSpace(open);
 
   it("stores 10 of 64 concurrent values of a principal whose quota is 10 values", async () => {
-    const store = await open({ maxOwnerBytes: 10 * entryWeight("t.a.00", 1_000) });
+    const store = await open({ maxOwnerBytes: 10 * durable.entryWeight("t.a.00", 1_000) });
     const keys = Array.from({ length: 64 }, (_, index) => `t.a.${index + 10}`);
     const writes = await Promise.allSettled(
       keys.map((key) => store.create(key, new Uint8Array(1_000))),
@@ -422,7 +417,7 @@ export function describeOutages(name: string, { open, kill, start }: KilledStore
 
   describe(`${name} whose server is killed`, () => {
     it("has all confirmed writes, and continues when the server is back", async () => {
-      const store = new SettledStore(await open());
+      const store = new durable.SettledStore(await open());
       const confirmed: string[] = [];
       let isOver = false;
       async function write(writer: number): Promise<void> {

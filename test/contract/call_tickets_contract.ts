@@ -2,29 +2,17 @@
 
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertNotEquals, assertStringIncludes } from "@std/assert";
-import {
-  type Answers,
-  type CallTickets,
-  type DispatchContext,
-  isSuspended,
-  type SuspendedCall,
-  systemClock,
-  type ToolDispatcherOptions,
-  ToolResult,
-} from "../../src/core.ts";
+import * as core from "../../src/core.ts";
+import { type DispatchContext, ToolResult } from "../../src/core.ts";
 import { ToolDispatcher } from "../../src/execute/mod.ts";
-import {
-  type CallStore,
-  memoryCallStore,
-  type TicketOptions,
-} from "../../src/execute/durable/mod.ts";
+import * as durable from "../../src/execute/durable/mod.ts";
 import { type ToolDefinition, ToolRegistry } from "../../mod.ts";
 
 /** A time that a test sets. */
 export type TicketTime = { now: number };
 
 const START = 1_800_000_000_000;
-const YES: Answers = { sure: { action: "accept" } };
+const YES: core.Answers = { sure: { action: "accept" } };
 
 /** A tool with a question before its action. It counts its actions. */
 function deleting(): { readonly tool: ToolDefinition; readonly done: string[] } {
@@ -55,12 +43,12 @@ function deleting(): { readonly tool: ToolDefinition; readonly done: string[] } 
  */
 export function describeCallTickets(
   name: string,
-  service: () => (options: TicketOptions) => CallTickets,
+  service: () => (options: durable.TicketOptions) => core.CallTickets,
 ): void {
   interface Setup {
     readonly tool?: ToolDefinition;
-    readonly store?: CallStore;
-    readonly options?: ToolDispatcherOptions;
+    readonly store?: durable.CallStore;
+    readonly options?: core.ToolDispatcherOptions;
     readonly time?: TicketTime;
   }
 
@@ -70,7 +58,7 @@ export function describeCallTickets(
     return ({ tool = deleting().tool, store, options, time = { now: START } } = {}) =>
       new ToolDispatcher(new ToolRegistry({ tools: [tool] }), {
         tickets: tickets({ ttlMs: 60_000, ...(store && { store }) }),
-        clock: { ...systemClock, timestamp: () => time.now },
+        clock: { ...core.systemClock, timestamp: () => time.now },
         ...options,
       });
   }
@@ -81,9 +69,9 @@ export function describeCallTickets(
   async function suspend(
     dispatcher: ToolDispatcher,
     context: DispatchContext = ANN,
-  ): Promise<SuspendedCall> {
+  ): Promise<core.SuspendedCall> {
     const waiting = await dispatcher.dispatch(call, context);
-    assert(isSuspended(waiting), JSON.stringify(waiting));
+    assert(core.isSuspended(waiting), JSON.stringify(waiting));
     return waiting;
   }
   const said = (result: ToolResult): unknown => result.ok ? result.content : result.error.code;
@@ -91,14 +79,15 @@ export function describeCallTickets(
     assertEquals(said(result), "ticket_refused");
     assertStringIncludes(result.ok ? "" : result.error.message, says);
   };
-  const storeOfNow = (): CallStore => memoryCallStore({ clock: { timestamp: () => START } });
+  const storeOfNow = (): durable.CallStore =>
+    durable.memoryCallStore({ clock: { timestamp: () => START } });
 
   /** A suspended call of one dispatcher, and its continuation. */
   async function suspended(setup: Setup = {}, context?: DispatchContext) {
     const { tool, done } = deleting();
     const dispatcher = processes()({ tool, ...setup });
     const { ticket, questions } = await suspend(dispatcher, context);
-    const resume = (answers: Answers = YES, own: DispatchContext = ANN): Promise<ToolResult> =>
+    const resume = (answers: core.Answers = YES, own: DispatchContext = ANN): Promise<ToolResult> =>
       dispatcher.resume(ticket, answers, own);
     return { done, dispatcher, ticket, questions, resume };
   }
@@ -149,7 +138,7 @@ export function describeCallTickets(
     });
 
     it("are rejected for another principal", async () => {
-      const { done, resume } = await suspended({ store: memoryCallStore() });
+      const { done, resume } = await suspended({ store: durable.memoryCallStore() });
       for (const principal of ["bob", "", undefined, "Ann"]) {
         assertRefused(await resume(YES, { principal }), "was given to another caller");
       }
@@ -170,7 +159,7 @@ export function describeCallTickets(
         ];
       for (const [own, others, same] of rows) {
         const ownContext = { ...ANN, context: own };
-        const { done, resume } = await suspended({ store: memoryCallStore() }, ownContext);
+        const { done, resume } = await suspended({ store: durable.memoryCallStore() }, ownContext);
         for (const context of others) {
           assertRefused(await resume(YES, { ...ANN, context }), "another context");
         }
@@ -194,7 +183,7 @@ export function describeCallTickets(
       });
       const inTenant = (tenant: string): DispatchContext => ({ ...ANN, context: { tenant } });
       const { ticket, questions } = await suspend(dispatcher, inTenant("staging"));
-      const yes: Answers = { [questions[0]?.key ?? ""]: { action: "accept" } };
+      const yes: core.Answers = { [questions[0]?.key ?? ""]: { action: "accept" } };
       assertRefused(await dispatcher.resume(ticket, yes, inTenant("production")));
       assertEquals(tenants, []);
       assertEquals(said(await dispatcher.resume(ticket, yes, inTenant("staging"))), null);
@@ -242,7 +231,7 @@ export function describeCallTickets(
     it("are rejected after the tool was removed or hidden", async () => {
       const start = processes();
       const { tool, done } = deleting();
-      const store = memoryCallStore();
+      const store = durable.memoryCallStore();
       const dispatcher = start({ tool, store });
       const { ticket } = await suspend(dispatcher);
       const hidden = dispatcher.withToolset(dispatcher.toolset.narrow({ denyIds: ["rm"] }));
@@ -390,7 +379,7 @@ export function describeCallTickets(
         ["yes", '"answers" must be an object'],
       ];
       for (const [answers, words] of wrong) {
-        const result = await resume(answers as Answers);
+        const result = await resume(answers as core.Answers);
         assertEquals(said(result), "invalid_arguments");
         assertStringIncludes(result.ok ? "" : result.error.message, words);
       }
@@ -400,7 +389,7 @@ export function describeCallTickets(
     it("repeat unanswered questions", async () => {
       const { done, dispatcher, questions, resume } = await suspended();
       const again = await resume({});
-      assert(isSuspended(again));
+      assert(core.isSuspended(again));
       assertEquals([again.questions, done], [questions, []]);
       assertEquals(said(await dispatcher.resume(again.ticket, YES, ANN)), "deleted a.txt");
     });

@@ -3,47 +3,26 @@
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertStrictEquals } from "@std/assert";
 import { ToolRegistry } from "../../mod.ts";
-import {
-  type Call,
-  type DispatchContext,
-  Dispatcher,
-  type DispatchErrorReport,
-  type Layer,
-  type LayerFunction,
-  type Outcome,
-} from "../../src/execute/mod.ts";
-import {
-  isToolResult,
-  type Tool,
-  type ToolContext,
-  type ToolDefinition,
-  type ToolFailure,
-  ToolResult,
-} from "../../src/tool/mod.ts";
+import * as execution from "../../src/execute/mod.ts";
+import type { Layer } from "../../src/execute/mod.ts";
+import * as kernel from "../../src/tool/mod.ts";
+import { ToolResult } from "../../src/tool/mod.ts";
 import type { ToolRuntime } from "../../src/registry/mod.ts";
-import {
-  broken,
-  countingSignal,
-  type Deferred,
-  deferred,
-  FakeClock,
-  fakeTool,
-  never,
-  outcome,
-} from "../unit/execute/support.ts";
+import * as support from "../unit/execute/support.ts";
+import { broken, type Deferred, deferred, outcome } from "../unit/execute/support.ts";
 
 /** A layer under test. */
 export interface LayerSetup {
   /** The layers of one feature, in their order: most have one. */
   readonly layers: readonly Layer[];
   /** The fields of a tool that activate the layer. */
-  readonly tool?: Partial<ToolDefinition>;
+  readonly tool?: Partial<kernel.ToolDefinition>;
   /** Fields that the host adds to each call. */
-  readonly context?: DispatchContext;
+  readonly context?: execution.DispatchContext;
   /** The arguments of each call. */
   readonly arguments?: unknown;
   /** Called by the tool at its start. */
-  touch?(context: ToolContext): void;
+  touch?(context: kernel.ToolContext): void;
   /** True if the layer waits for more than the clock before the tool starts, such as a digest. */
   readonly startsWithoutClock?: boolean;
   /** Returns the number of held slots, keys, transactions or spans, which is 0 between calls. */
@@ -87,8 +66,8 @@ export function ran(...of: Parameters<typeof stopped>): LayerCase {
   return { ...stopped(...of), runs: true };
 }
 
-type Execute = (context: ToolContext, world: World) => unknown;
-type Make = (clock: FakeClock) => LayerSetup;
+type Execute = (context: kernel.ToolContext, world: World) => unknown;
+type Make = (clock: support.FakeClock) => LayerSetup;
 
 const TIMEOUT_MS = 100;
 const GRACE_MS = 30;
@@ -99,7 +78,7 @@ class CountingRegistry extends ToolRegistry {
   held = 0;
   acquired = 0;
 
-  override acquire(tool: Tool): ToolRuntime | Promise<ToolRuntime> {
+  override acquire(tool: kernel.Tool): ToolRuntime | Promise<ToolRuntime> {
     this.held++;
     this.acquired++;
     return super.acquire(tool);
@@ -113,12 +92,12 @@ class CountingRegistry extends ToolRegistry {
 
 /** A dispatcher with the layer, between layers of a test, on a manual clock. */
 class World {
-  readonly clock: FakeClock = new FakeClock();
+  readonly clock: support.FakeClock = new support.FakeClock();
   readonly setup: LayerSetup;
-  readonly reports: DispatchErrorReport[] = [];
-  readonly dispatcher: Dispatcher;
+  readonly reports: execution.DispatchErrorReport[] = [];
+  readonly dispatcher: execution.Dispatcher;
   readonly registry: CountingRegistry;
-  readonly caller: ReturnType<typeof countingSignal> = countingSignal();
+  readonly caller: ReturnType<typeof support.countingSignal> = support.countingSignal();
   /** Resolved when the tool starts. */
   readonly started: Deferred<void> = deferred();
   /** Resolved when a tool that is interrupted waits. */
@@ -143,7 +122,7 @@ class World {
   ) {
     this.setup = make(this.clock);
     this.execute = execute;
-    const run = (context: ToolContext): unknown => {
+    const run = (context: kernel.ToolContext): unknown => {
       this.runs++;
       context.defer(() => void this.cleanups++);
       this.setup.touch?.(context);
@@ -152,9 +131,13 @@ class World {
       this.#nextRun = deferred();
       return this.execute(context, this);
     };
-    const tool = fakeTool({ name: "t", ...this.setup.tool, execute: (_, context) => run(context) });
+    const tool = support.fakeTool({
+      name: "t",
+      ...this.setup.tool,
+      execute: (_, context) => run(context),
+    });
     this.registry = new CountingRegistry({ tools: [tool], clock: this.clock });
-    this.dispatcher = new Dispatcher(this.registry, {
+    this.dispatcher = new execution.Dispatcher(this.registry, {
       layers: [this.#witness(), ...outer, ...this.setup.layers, ...inner],
       ...{ clock: this.clock, timeoutMs: TIMEOUT_MS, graceMs: GRACE_MS, closeTimeoutMs: CLOSE_MS },
       onError: (report) => void this.reports.push(report),
@@ -179,7 +162,7 @@ class World {
   }
 
   /** A call with a signal, by default. */
-  call(signal: DispatchContext = { signal: this.caller.signal }): Promise<ToolResult> {
+  call(signal: execution.DispatchContext = { signal: this.caller.signal }): Promise<ToolResult> {
     const { context, arguments: args } = this.setup;
     return this.dispatcher.dispatch({ name: "t", arguments: args }, { ...signal, ...context });
   }
@@ -206,7 +189,7 @@ class World {
     assertStrictEquals(this.seen.ended.at(-1), result, "ended() receives the result of the caller");
     const failures = this.seen.ended.filter(({ ok }) => !ok).length;
     assertEquals(this.seen.failed, failures, "failed() is called once for a failure");
-    assert(isToolResult(result), "the result is marked as one");
+    assert(kernel.isToolResult(result), "the result is marked as one");
     assert(!Object.isFrozen(result), "the result is not frozen");
     assertEquals(this.registry.held, 0, "the tool is released");
     assertEquals(this.cleanups, this.runs, "the cleanups run once");
@@ -261,7 +244,7 @@ const TOOLS = {
     return "late";
   },
   generator: ({ isLate }: End): Execute =>
-    async function* ({ signal }: ToolContext, { block, waits }: World) {
+    async function* ({ signal }: kernel.ToolContext, { block, waits }: World) {
       yield "begun";
       waits.resolve();
       await (isLate ? block.promise : untilAborted(signal));
@@ -273,7 +256,7 @@ const TOOLS = {
 /** Inner layers of stage `run`, the expected outcome of a call, and its number of errors. */
 const INNER: readonly (readonly [
   title: string,
-  around: (call: Call, next: () => Outcome) => Outcome,
+  around: (call: execution.Call, next: () => execution.Outcome) => execution.Outcome,
   outcome: unknown,
   reports: number,
 ])[] = [
@@ -304,14 +287,14 @@ const INNER: readonly (readonly [
 ];
 
 /** A layer for the first call of a test, because only that call has a signal. */
-function whenWatched(name: string, stage: Layer["stage"], around: LayerFunction): Layer {
+function whenWatched(name: string, stage: Layer["stage"], around: execution.LayerFunction): Layer {
   return { name, stage, when: ({ options }) => options.signal !== undefined, for: () => around };
 }
 
 /** Waits for the rest of the call, and then never returns. */
-const hang: LayerFunction = async (call, next) => {
+const hang: execution.LayerFunction = async (call, next) => {
   await next(call);
-  return await never();
+  return await support.never();
 };
 
 /**
@@ -371,7 +354,7 @@ function describeResults(make: Make): void {
       const world = new World(make, execute);
       const result = await world.end(world.call());
       assertEquals(outcome(result), "threw");
-      assertEquals((result as ToolFailure).error.ran, "yes");
+      assertEquals((result as kernel.ToolFailure).error.ran, "yes");
       world.check(result, { reports: 1 });
     }
   });
@@ -431,14 +414,14 @@ function describeInterruptions(make: Make): void {
     world.caller.abort();
     const result = await world.end(world.call());
     assertEquals(outcome(result), "aborted");
-    assertEquals((result as ToolFailure).error.ran, "no");
+    assertEquals((result as kernel.ToolFailure).error.ran, "no");
     assertEquals(world.runs, 0);
     world.check(result);
     await world.checkNext(2);
   });
 
   it("releases its resources when an outer layer ends the call before the tool", async () => {
-    const early: LayerFunction = (call, next) => {
+    const early: execution.LayerFunction = (call, next) => {
       void next(call);
       return call.wait("testing", world.started.promise).then(() => ToolResult.ok("early"));
     };

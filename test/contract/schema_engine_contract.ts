@@ -2,13 +2,7 @@
 
 import { assert, assertEquals, assertLess, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
-import {
-  type Dialect,
-  hardened,
-  MAX_ISSUES,
-  type SchemaEngine,
-  type SchemaValidator,
-} from "../../src/schema/mod.ts";
+import * as schemas from "../../src/schema/mod.ts";
 import type { JsonSchema } from "../../src/tool/mod.ts";
 import issueCases from "./issue_cases.json" with { type: "json" };
 import { VERDICT_CASES } from "./verdict_cases.ts";
@@ -93,18 +87,18 @@ export type CompileTime = "while the module loads" | "inside a test";
 /** Declares the tests of the contract of `SchemaEngine` for an engine. */
 export function describeSchemaEngine(
   name: string,
-  makeEngine: (formats: "assert" | "annotate") => SchemaEngine,
+  makeEngine: (formats: "assert" | "annotate") => schemas.SchemaEngine,
   compileTime: CompileTime = "while the module loads",
 ): void {
-  const engine = hardened(makeEngine("assert"));
+  const engine = schemas.hardened(makeEngine("assert"));
   const plain = makeEngine("assert");
 
   /** Returns the validator, or the error of compiling, at the tested compile time. */
   function compiling(
     schema: JsonSchema,
-    dialect: Dialect = "2020-12",
-    by: SchemaEngine = engine,
-  ): () => SchemaValidator {
+    dialect: schemas.Dialect = "2020-12",
+    by: schemas.SchemaEngine = engine,
+  ): () => schemas.SchemaValidator {
     if (compileTime === "inside a test") return () => by.compile(schema, dialect);
     try {
       const validator = by.compile(schema, dialect);
@@ -128,7 +122,7 @@ export function describeSchemaEngine(
           for (const value of not) {
             assertEquals([value, validator.check(value)], [value, false]);
             const issues = validator.issues(value);
-            assert(issues.length >= 1 && issues.length <= MAX_ISSUES);
+            assert(issues.length >= 1 && issues.length <= schemas.MAX_ISSUES);
             assert(issues.every((issue) => issue.keyword !== "schema"), "the issue says nothing");
           }
         });

@@ -1,12 +1,7 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { describe, it } from "bun:test";
-import {
-  createToolIndex,
-  defineTool,
-  searchToolsetAsync,
-  type ToolAnswer,
-  ToolRegistry,
-} from "@plue/tools";
+import * as plue from "@plue/tools";
+import { searchToolsetAsync } from "@plue/tools";
 import { fuseIndexes } from "@plue/tools/search";
 import { describeToolIndex } from "../contract/tool_index_contract.ts";
 import { createEmbeddingIndex, type Embed, openAiEmbed } from "../../examples/embedding_search.ts";
@@ -31,17 +26,18 @@ function fakeEmbed(): Embed & { readonly requests: (readonly string[])[] } {
 describeToolIndex("createEmbeddingIndex()", () => createEmbeddingIndex(fakeEmbed(), 0));
 
 const tools = [
-  defineTool({ name: "file-write", description: "Writes text to a file." }),
-  defineTool({ name: "file-read", description: "Reads a file." }),
-  defineTool({ name: "mail-send", description: "Sends a mail." }),
+  plue.defineTool({ name: "file-write", description: "Writes text to a file." }),
+  plue.defineTool({ name: "file-read", description: "Reads a file." }),
+  plue.defineTool({ name: "mail-send", description: "Sends a mail." }),
 ];
 
 describe("a registry with words and embeddings", () => {
   it("finds a tool by meaning without a common word, and a tool by its name", async () => {
     const embed = fakeEmbed();
-    const registry = new ToolRegistry({
+    const registry = new plue.ToolRegistry({
       tools,
-      index: () => fuseIndexes<ToolAnswer>(createToolIndex(), createEmbeddingIndex(embed)),
+      index: () =>
+        fuseIndexes<plue.ToolAnswer>(plue.createToolIndex(), createEmbeddingIndex(embed)),
     });
     const first = async (query: string) =>
       (await searchToolsetAsync(registry.select(), query))[0]?.id;
@@ -52,9 +48,9 @@ describe("a registry with words and embeddings", () => {
 
   it("embeds each tool once, the new ones together", async () => {
     const embed = fakeEmbed();
-    const registry = new ToolRegistry({ tools, index: () => createEmbeddingIndex(embed) });
+    const registry = new plue.ToolRegistry({ tools, index: () => createEmbeddingIndex(embed) });
     await searchToolsetAsync(registry.select(), "a letter");
-    registry.registerTool(defineTool({ name: "git-log", description: "Lists commits." }));
+    registry.registerTool(plue.defineTool({ name: "git-log", description: "Lists commits." }));
     await searchToolsetAsync(registry.select(), "the history");
     assertEquals(embed.requests.map((texts) => texts.length), [1, 3, 1, 1]);
   });
@@ -65,7 +61,7 @@ describe("a registry with words and embeddings", () => {
     const index = createEmbeddingIndex((texts) =>
       fails ? Promise.reject(new Error("no network")) : working(texts)
     );
-    const registry = new ToolRegistry({ tools, index: () => index });
+    const registry = new plue.ToolRegistry({ tools, index: () => index });
     await assertRejects(
       () => searchToolsetAsync(registry.select(), "a letter"),
       Error,

@@ -6,31 +6,16 @@ import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
-import {
-  BUILD,
-  buildPrograms,
-  exportedSymbols,
-  lackOf,
-  make,
-  type Outcome,
-  PROGRAMS,
-  ROOT,
-  run,
-  said,
-  SOAK,
-  succeed,
-  temporaryFolder,
-  unless,
-  WITH_FAKE,
-} from "./support.ts";
+import * as native from "./support.ts";
+import { lackOf, PROGRAMS, said, succeed, unless, WITH_FAKE } from "./support.ts";
 
-const FFI = join(ROOT, "ffi");
+const FFI = join(native.ROOT, "ffi");
 const FAKE_SIDECAR = WITH_FAKE.PLUE_SIDECAR;
 const WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"];
 const missing = lackOf();
 const withCompiler = unless(missing);
 const notLinux = process.platform === "linux" ? undefined : "this is not Linux";
-const folder = temporaryFolder("c-library");
+const folder = native.temporaryFolder("c-library");
 
 /** Runs a test program with the sidecar in C. */
 async function passWithFake(program: string, parts = ""): Promise<void> {
@@ -41,8 +26,8 @@ async function passWithFake(program: string, parts = ""): Promise<void> {
 const amalgamation = join(folder, "amalgamation");
 
 beforeAll(async () => {
-  buildPrograms();
-  await succeed(["node", join(ROOT, "scripts", "amalgamate.mjs"), amalgamation]);
+  native.buildPrograms();
+  await succeed(["node", join(native.ROOT, "scripts", "amalgamate.mjs"), amalgamation]);
 });
 
 describe("plue.h", () => {
@@ -70,14 +55,14 @@ describe("plue.h", () => {
       .filter((line) => line.startsWith(" *     ")).map((line) => line.slice(7));
     const [source, host] = [join(folder, "first.c"), join(folder, "first")];
     writeFileSync(source, `${lines.join("\n")}\n`);
-    const link = [`-I${FFI}/include`, `-L${BUILD}`, "-lplue", `-Wl,-rpath,${BUILD}`];
+    const link = [`-I${FFI}/include`, `-L${native.BUILD}`, "-lplue", `-Wl,-rpath,${native.BUILD}`];
     await succeed(["cc", ...WARNINGS, source, "-o", host, ...link]);
     assertEquals(await succeed([host], { env: WITH_FAKE }), 'result: {"message":"hello"}\n');
   });
 
   it("has the version of the package", () => {
     const header = readFileSync(join(FFI, "include", "plue.h"), "utf8");
-    const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
+    const { version } = JSON.parse(readFileSync(join(native.ROOT, "package.json"), "utf8"));
     assertEquals(/#define PLUE_VERSION "(.*)"/.exec(header)?.[1], version);
   });
 });
@@ -86,14 +71,14 @@ describe("libplue.so", () => {
   const withNm = unless(lackOf("nm") ?? notLinux);
 
   withNm("exports exactly the listed functions", async () => {
-    const table = await succeed(["nm", "-D", "--defined-only", join(BUILD, "libplue.so")]);
+    const table = await succeed(["nm", "-D", "--defined-only", join(native.BUILD, "libplue.so")]);
     const names = table.split("\n").filter((line) => line.includes(" T "))
       .map((line) => line.split(" ").at(-1)?.replace(/@.*/, ""));
-    assertEquals(names.sort(), exportedSymbols());
+    assertEquals(names.sort(), native.exportedSymbols());
   });
 
   withNm("adds only its own names to a program that it is linked into", async () => {
-    const table = await succeed(["nm", "--defined-only", "-g", join(BUILD, "libplue.a")]);
+    const table = await succeed(["nm", "--defined-only", "-g", join(native.BUILD, "libplue.a")]);
     const names = table.split("\n").filter((line) => / [A-Z] /.test(line))
       .map((line) => line.split(" ").at(-1) ?? "");
     assertEquals(names.filter((name) => !name.startsWith("plue_")), []);
@@ -104,14 +89,14 @@ describe("the C half", () => {
   unless(lackOf("clang"))(
     "takes its lock where it must, and gives it back, says clang",
     // The sources are in one file, because clang takes longer to start than to check.
-    () => make("check", `SRC=${amalgamation}`),
+    () => native.make("check", `SRC=${amalgamation}`),
   );
 
   for (const program of ["units", "seam"]) {
     withCompiler(`passes its unit tests (${program})`, () => passWithFake(program));
   }
 
-  const calls = SOAK > 0 ? 20_000 : 2_000;
+  const calls = native.SOAK > 0 ? 20_000 : 2_000;
   const parts =
     "basic metadata:1000 abort shared:5 race:100 streaming shutdown grace cancellation " +
     `stress:8:${calls}:echo`;
@@ -145,9 +130,9 @@ describe("the C half", () => {
 
 describe("the C half, in an unusual host or with a bad sidecar,", () => {
   const source = readFileSync(join(FFI, "test", "edge.c"), "utf8");
-  let outcome: Outcome = { code: undefined, stdout: "", stderr: "" };
+  let outcome: native.Outcome = { code: undefined, stdout: "", stderr: "" };
   beforeAll(async () => {
-    if (missing === undefined) outcome = await run([join(PROGRAMS, "edge"), FAKE_SIDECAR]);
+    if (missing === undefined) outcome = await native.run([join(PROGRAMS, "edge"), FAKE_SIDECAR]);
   });
   const tests = [...source.matchAll(/(?:\/\* ([^/]*?) \*\/\n)?TEST\((\w+)\)/g)];
   for (const [, comment, name = ""] of tests) {
@@ -176,8 +161,8 @@ describe("plue.c and plue.h", () => {
 
 describe("an exception out of a callback", () => {
   unless(lackOf("c++"))("ends the host at once, and does not go through the library", async () => {
-    make("all", "build/test/throws");
-    const outcome = await run([join(PROGRAMS, "throws")], { env: WITH_FAKE });
+    native.make("all", "build/test/throws");
+    const outcome = await native.run([join(PROGRAMS, "throws")], { env: WITH_FAKE });
     assertEquals(outcome.code, undefined, said(outcome));
     assertStringIncludes(outcome.stderr, "out of a callback");
   });
@@ -213,7 +198,7 @@ describe("a host that ends without plue_shutdown()", () => {
     (how in ofRoot ? asRoot : onLinux)(
       `takes everything that its tools have started along when it ${how}`,
       async () => {
-        const outcome = await run([join(PROGRAMS, "orphan"), ...args], { env: WITH_FAKE });
+        const outcome = await native.run([join(PROGRAMS, "orphan"), ...args], { env: WITH_FAKE });
         // The sidecar, a tool's process, and a process that has left the sidecar's group and
         // parent.
         const processes = outcome.stdout.trim().split("\n").map(Number);

@@ -10,11 +10,7 @@
  */
 
 import process from "node:process";
-import {
-  attachNative,
-  type NativeAttachment,
-  type WakeKind,
-} from "../../src/adapters/native/mod.ts";
+import * as library from "../../src/adapters/native/mod.ts";
 import { findKoffi, loadSuite } from "./suite_library.ts";
 import { dispatch, registry, tasks } from "./tools.ts";
 
@@ -25,12 +21,12 @@ let calls = 0;
 const counted = { ...dispatch, hooks: { before: () => void calls++ } };
 const parts = rest.filter((word) => !word.startsWith("--"));
 
-function attach(): Promise<NativeAttachment> {
-  return attachNative(registry, {
+function attach(): Promise<library.NativeAttachment> {
+  return library.attachNative(registry, {
     library: path,
     tasks,
     dispatch: rest.includes("--exit") ? counted : dispatch,
-    wake: wake as WakeKind | undefined,
+    wake: wake as library.WakeKind | undefined,
     koffi: findKoffi(),
   });
 }

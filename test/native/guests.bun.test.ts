@@ -1,25 +1,10 @@
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { join } from "node:path";
 import { describe } from "bun:test";
-import {
-  buildPrograms,
-  BUNDLES,
-  installKoffi,
-  MORE_PARTS,
-  type Outcome,
-  PARTS,
-  ROOT,
-  run,
-  RUNTIMES,
-  said,
-  SOAK,
-  succeed,
-  SUITE_LIBRARY,
-  unless,
-} from "./support.ts";
+import * as native from "./support.ts";
 
-const unbuilt = buildPrograms();
-const noKoffi = installKoffi();
+const unbuilt = native.buildPrograms();
+const noKoffi = native.installKoffi();
 const lackOn = (runtime: string) => unbuilt ?? (runtime === "node" ? noKoffi : undefined);
 
 const GUESTS = [
@@ -30,25 +15,33 @@ const GUESTS = [
 ] as const;
 
 /** The path from which a bundle on Node imports koffi. */
-const env = { NODE_PATH: join(ROOT, "test", "native", "node_modules") };
+const env = { NODE_PATH: join(native.ROOT, "test", "native", "node_modules") };
 
 function scriptOn(runtime: string, name: string): readonly string[] {
-  return [...RUNTIMES[runtime] ?? [], join(BUNDLES, `${name}.mjs`), SUITE_LIBRARY];
+  return [
+    ...native.RUNTIMES[runtime] ?? [],
+    join(native.BUNDLES, `${name}.mjs`),
+    native.SUITE_LIBRARY,
+  ];
 }
 
-function guest(runtime: string, wake: string, ...words: readonly string[]): Promise<Outcome> {
-  return run([...scriptOn(runtime, "guest"), `--wake=${wake}`, ...words], { env });
+function guest(
+  runtime: string,
+  wake: string,
+  ...words: readonly string[]
+): Promise<native.Outcome> {
+  return native.run([...scriptOn(runtime, "guest"), `--wake=${wake}`, ...words], { env });
 }
 
 for (const { runtime, wake } of GUESTS) {
-  const test = unless(lackOn(runtime));
+  const test = native.unless(lackOn(runtime));
 
   describe(`attachNative() on ${runtime}, woken by ${wake}`, () => {
     test("passes the host suite", async () => {
-      const more = wake === "callback" ? MORE_PARTS : "";
-      const parts = `${PARTS} stress:8:200:later ${more}`.trim().split(" ");
+      const more = wake === "callback" ? native.MORE_PARTS : "";
+      const parts = `${native.PARTS} stress:8:200:later ${more}`.trim().split(" ");
       const outcome = await guest(runtime, wake, ...parts);
-      assertEquals(outcome.code, 0, said(outcome));
+      assertEquals(outcome.code, 0, native.said(outcome));
       assertStringIncludes(outcome.stdout, `attached by ${wake}`);
       assertStringIncludes(outcome.stdout, "suite: ok");
       // The call must fail, because the runtime's own thread would wait for itself.
@@ -57,30 +50,33 @@ for (const { runtime, wake } of GUESTS) {
 
     test("does not prevent the end of the process during calls", async () => {
       const outcome = await guest(runtime, wake, "--exit", "soak:8:600");
-      assertEquals([outcome.code, outcome.stderr], [42, ""], said(outcome));
+      assertEquals([outcome.code, outcome.stderr], [42, ""], native.said(outcome));
     });
 
     test("can detach and attach again, any number of times, while calls run", async () => {
-      const outcome = await guest(runtime, wake, "--cycle", `soak:2:${Math.max(SOAK, 1)}`);
-      assertEquals(outcome.code, 0, said(outcome));
-      assertMatch(outcome.stdout, /attached ([2-9]|\d{2,}) times/, said(outcome));
+      const outcome = await guest(runtime, wake, "--cycle", `soak:2:${Math.max(native.SOAK, 1)}`);
+      assertEquals(outcome.code, 0, native.said(outcome));
+      assertMatch(outcome.stdout, /attached ([2-9]|\d{2,}) times/, native.said(outcome));
     });
   });
 }
 
 describe("attachNative()", () => {
-  unless(unbuilt)("serves from a worker while native code keeps the main thread", async () => {
-    for (const wake of ["callback", "fd"]) {
-      const command = [...scriptOn("bun", "worker_guest"), wake, "stress:4:500:later abort"];
-      assertStringIncludes(await succeed(command), "suite: ok");
-    }
-  });
+  native.unless(unbuilt)(
+    "serves from a worker while native code keeps the main thread",
+    async () => {
+      for (const wake of ["callback", "fd"]) {
+        const command = [...scriptOn("bun", "worker_guest"), wake, "stress:4:500:later abort"];
+        assertStringIncludes(await native.succeed(command), "suite: ok");
+      }
+    },
+  );
 
-  for (const runtime of Object.keys(RUNTIMES)) {
-    unless(lackOn(runtime))(
+  for (const runtime of Object.keys(native.RUNTIMES)) {
+    native.unless(lackOn(runtime))(
       `says what is wrong on ${runtime}, and leaves nothing behind`,
       async () => {
-        const printed = await succeed(scriptOn(runtime, "attach_errors"), { env });
+        const printed = await native.succeed(scriptOn(runtime, "attach_errors"), { env });
         const lines = printed.trim().split("\n");
         const [wake = "", missingFile = "", twice = "", remote = "", ...end] = lines;
         assertStringIncludes(wake, "TypeError: Cannot attach to libplue: on ");

@@ -3,47 +3,25 @@
 
 import { beforeAll, describe, it } from "bun:test";
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import * as fs from "node:fs";
+import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { findZig } from "../../scripts/setup.mjs";
-import {
-  buildPrograms,
-  lackOf,
-  lackOfSanitizer,
-  LONG_LIMIT_MS,
-  make,
-  type Outcome,
-  ROOT,
-  run,
-  said,
-  shell,
-  succeed,
-  temporaryFolder,
-  unless,
-  WITH_FAKE,
-} from "./support.ts";
+import * as native from "./support.ts";
+import { lackOf, ROOT, said, succeed, unless } from "./support.ts";
 
 const SOURCE = join(ROOT, "ffi", "examples", "host.c");
-const readme = readFileSync(join(ROOT, "ffi", "README.md"), "utf8");
-const missing = buildPrograms();
+const readme = fs.readFileSync(join(ROOT, "ffi", "README.md"), "utf8");
+const missing = native.buildPrograms();
 
-const folder = temporaryFolder("packaging");
+const folder = native.temporaryFolder("packaging");
 const inFolder = (name: string): string => join(folder, name);
 const [first, second, staged] = [inFolder("first"), inFolder("second"), inFolder("staged")];
 /** An installation with a sidecar that has been moved. */
 const moved = inFolder("moved");
 
 function install(...variables: readonly string[]): void {
-  make("-s", "install", ...variables);
+  native.make("-s", "install", ...variables);
 }
 
 beforeAll(() => {
@@ -55,7 +33,7 @@ beforeAll(() => {
 
 /** Runs a line of the README in a shell. */
 function withPrefix(prefix: string, line: string): Promise<string> {
-  return shell(line, { env: { PKG_CONFIG_PATH: join(prefix, "lib", "pkgconfig") } });
+  return native.shell(line, { env: { PKG_CONFIG_PATH: join(prefix, "lib", "pkgconfig") } });
 }
 
 const withCompiler = unless(missing);
@@ -70,11 +48,11 @@ describe("npm run build:native", () => {
       // Links to the runtimes of this tree, which the script would change.
       path !== join(ROOT, "scripts", "runtimes", "bin");
     for (const name of ["ffi", "scripts"]) {
-      cpSync(join(ROOT, name), join(clone, name), { recursive: true, filter: isSource });
+      fs.cpSync(join(ROOT, name), join(clone, name), { recursive: true, filter: isSource });
     }
     const script = join(clone, "scripts", "build_native.mjs");
     const env = { CFLAGS: "-O0" };
-    const outcome = await run(["node", script], { limitMs: LONG_LIMIT_MS, env });
+    const outcome = await native.run(["node", script], { limitMs: native.LONG_LIMIT_MS, env });
     assertEquals(outcome.code, 0, said(outcome));
     assertStringIncludes(outcome.stdout, "Built ffi/build/libplue");
     assertEquals(existsSync(join(clone, "ffi", "build", "libplue.a")), true);
@@ -83,7 +61,7 @@ describe("npm run build:native", () => {
       /^Did not build the sidecar: it needs .+; run "node scripts\/setup/,
     );
 
-    const asked = await run(["node", script, "--sidecar"]);
+    const asked = await native.run(["node", script, "--sidecar"]);
     assertEquals(asked.code, 1, said(asked));
     assertMatch(asked.stderr, /^Cannot build the sidecar: it needs /);
   });
@@ -93,10 +71,10 @@ describe("npm run build:native", () => {
     async () => {
       const [, block = ""] = /```sh\n(npm run build:native [^]*?)```/.exec(readme) ?? [];
       for (const name of ["node_modules", "src", "mod.ts", "package.json", "examples"]) {
-        symlinkSync(join(ROOT, name), join(clone, name));
+        fs.symlinkSync(join(ROOT, name), join(clone, name));
       }
       const env = { CFLAGS: "-O0", WERROR: "-Werror" };
-      const output = await shell(block, { cwd: clone, env });
+      const output = await native.shell(block, { cwd: clone, env });
       assertStringIncludes(output, 'result: {"message":"hello"}');
     },
   );
@@ -105,7 +83,7 @@ describe("npm run build:native", () => {
 describe("make install", () => {
   withCompiler("prepends DESTDIR to the paths of files, but not to paths in the files", () => {
     const library = join(staged, "opt", "plue", "lib");
-    const text = readFileSync(join(library, "pkgconfig", "plue.pc"), "utf8");
+    const text = fs.readFileSync(join(library, "pkgconfig", "plue.pc"), "utf8");
     assertEquals(text.includes(staged), false);
     assertEquals(existsSync(join(library, "libplue.a")), true);
     const include = join(staged, "opt", "plue", "include");
@@ -119,7 +97,7 @@ describe("make install", () => {
     async () => {
       const source = inFolder("import.m");
       const code = "@import CPlue;\nint main(void) { return plue_abi_version() == 0; }\n";
-      writeFileSync(source, code);
+      fs.writeFileSync(source, code);
       const include = join(first, "include");
       await succeed([
         "clang",
@@ -143,9 +121,9 @@ describe("make install", () => {
     assertEquals(existsSync(join(include.slice(2), "plue.h")), true, flags);
     assertEquals(existsSync(join(libraries.slice(2), "libplue.a")), true, flags);
 
-    make("-s", "uninstall", ...variables);
+    native.make("-s", "uninstall", ...variables);
     const left = [prefix, headers]
-      .flatMap((name) => readdirSync(name, { recursive: true, withFileTypes: true }))
+      .flatMap((name) => fs.readdirSync(name, { recursive: true, withFileTypes: true }))
       .filter((entry) => !entry.isDirectory());
     assertEquals(left, []);
   });
@@ -163,7 +141,7 @@ describe("a host of another project", () => {
     withPkgConfig(does, async () => {
       const host = inFolder("host");
       await withPrefix(second, `cc ${SOURCE} -o ${host} ${flags}`);
-      await succeed([host, "echo"], { env: WITH_FAKE });
+      await succeed([host, "echo"], { env: native.WITH_FAKE });
     });
   }
 
@@ -172,16 +150,16 @@ describe("a host of another project", () => {
     async () => {
       const prefix = inFolder("with_sidecar");
       install(`PREFIX=${prefix}`);
-      cpSync(WITH_FAKE.PLUE_SIDECAR, join(prefix, "libexec", "plue-sidecar"));
+      fs.cpSync(native.WITH_FAKE.PLUE_SIDECAR, join(prefix, "libexec", "plue-sidecar"));
       const host = inFolder("host_with_sidecar");
       const archive = `${prefix}/lib/libplue.a -pthread -ldl`;
       const shared = `-L${prefix}/lib -lplue -Wl,-rpath,${prefix}/lib`;
       for (const libraries of [archive, shared]) {
-        await shell(`cc ${SOURCE} -o ${host} -I${prefix}/include ${libraries}`);
+        await native.shell(`cc ${SOURCE} -o ${host} -I${prefix}/include ${libraries}`);
         await succeed([host, "echo"]);
       }
 
-      renameSync(prefix, moved);
+      fs.renameSync(prefix, moved);
       await succeed([host, "echo"], { env: { LD_LIBRARY_PATH: join(moved, "lib") } });
       for (const path of [first, second, moved]) {
         const printed = await withPrefix(path, "pkg-config --variable=prefix plue");
@@ -194,9 +172,9 @@ describe("a host of another project", () => {
   /** Configures a project of CMake, in a folder of its own. */
   async function configure(name: string, lines: string): Promise<string> {
     const project = inFolder(name);
-    mkdirSync(project);
+    fs.mkdirSync(project);
     const head = "cmake_minimum_required(VERSION 3.16)\nproject(host C)\n";
-    writeFileSync(join(project, "CMakeLists.txt"), head + lines);
+    fs.writeFileSync(join(project, "CMakeLists.txt"), head + lines);
     const folders = ["-S", project, "-B", join(project, "build")];
     return await succeed(["cmake", ...folders, `-DCMAKE_PREFIX_PATH=${second}`]);
   }
@@ -228,18 +206,18 @@ target_link_libraries(host_static plue::plue_static)
     const build = join(inFolder("project"), "build");
     await succeed(["cmake", "--build", build]);
     for (const host of ["host_shared", "host_static"]) {
-      await succeed([join(build, host), "echo"], { env: WITH_FAKE });
+      await succeed([join(build, host), "echo"], { env: native.WITH_FAKE });
     }
   });
 });
 
 /** Runs lines of the README in a copy of the examples, with the installed libplue. */
-function inExamples(name: string, lines: string, more = {}): Promise<Outcome> {
+function inExamples(name: string, lines: string, more = {}): Promise<native.Outcome> {
   const cwd = inFolder(name);
-  cpSync(join(ROOT, "ffi", "examples"), cwd, { recursive: true });
+  fs.cpSync(join(ROOT, "ffi", "examples"), cwd, { recursive: true });
   const installed = { PREFIX: second, PKG_CONFIG_PATH: join(second, "lib", "pkgconfig") };
-  const env = { ...installed, ...WITH_FAKE, ...more };
-  return run(["sh", "-ec", lines], { cwd, limitMs: LONG_LIMIT_MS, env });
+  const env = { ...installed, ...native.WITH_FAKE, ...more };
+  return native.run(["sh", "-ec", lines], { cwd, limitMs: native.LONG_LIMIT_MS, env });
 }
 
 /** The table in ffi/README.md: a language, its example, and the build command. */
@@ -263,7 +241,7 @@ describe("the section about valgrind and sanitizers in ffi/README.md", () => {
     { tool: "valgrind", lack: lackOf("valgrind"), lines: [build, withValgrind] },
     {
       tool: "-fsanitize=thread",
-      lack: lackOfSanitizer("thread"),
+      lack: native.lackOfSanitizer("thread"),
       lines: [withSanitizer, "./host echo '{}'"],
     },
   ];
@@ -285,7 +263,7 @@ describe("the example host", () => {
     const lack = isZig ? missing ?? foundZig.missing : lackOf(program);
 
     unless(lack)(`in ${language} is built and works`, async () => {
-      const runLine = (line: string): Promise<Outcome> =>
+      const runLine = (line: string): Promise<native.Outcome> =>
         inExamples(language, line, isZig ? foundZig.env : {});
       const built = await runLine(command);
       assertEquals([built.code, built.stderr], [0, ""], said(built));

@@ -5,28 +5,18 @@ import { assertEquals } from "@std/assert";
 import { chmodSync, chownSync, copyFileSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
-import {
-  buildPrograms,
-  BUNDLES,
-  PROGRAMS,
-  ROOT,
-  sidecarOn,
-  succeed,
-  temporaryFolder,
-  unless,
-  WITH_FAKE,
-} from "./support.ts";
+import * as native from "./support.ts";
 
-const PROCESS = join(PROGRAMS, "process");
-const FAKE_SIDECAR = WITH_FAKE.PLUE_SIDECAR;
-const missing = buildPrograms();
-const withCompiler = unless(missing);
+const PROCESS = join(native.PROGRAMS, "process");
+const FAKE_SIDECAR = native.WITH_FAKE.PLUE_SIDECAR;
+const missing = native.buildPrograms();
+const withCompiler = native.unless(missing);
 const notLinux = process.platform === "linux"
   ? undefined
   : "it is about Linux, or stands in for a system call of it";
-const onLinux = unless(missing ?? notLinux);
+const onLinux = native.unless(missing ?? notLinux);
 
-const folder = temporaryFolder("process");
+const folder = native.temporaryFolder("process");
 if (missing === undefined) {
   mkdirSync(join(folder, "sub"));
   copyFileSync(PROCESS, join(folder, "host"));
@@ -39,12 +29,12 @@ async function pass(
   cwd: string = folder,
   env: { readonly [name: string]: string } = {},
 ): Promise<void> {
-  await succeed(["bash", "-ec", line], { cwd, env });
+  await native.succeed(["bash", "-ec", line], { cwd, env });
 }
 
 /** Tests that are shell commands, by their titles. */
 function passEach(
-  test: ReturnType<typeof unless>,
+  test: ReturnType<typeof native.unless>,
   lines: { readonly [title: string]: string },
   cwd?: string,
   env?: { readonly [name: string]: string },
@@ -116,10 +106,10 @@ describe("plue-sidecar.js", () => {
     mkdirSync(withScript);
     mkdirSync(hostile);
     copyFileSync(PROCESS, host);
-    copyFileSync(join(BUNDLES, "main.mjs"), join(withScript, "plue-sidecar.js"));
+    copyFileSync(join(native.BUNDLES, "main.mjs"), join(withScript, "plue-sidecar.js"));
     writeFileSync(
       join(withScript, "tools.mjs"),
-      `import { defineTool, ToolRegistry } from ${JSON.stringify(join(ROOT, "mod.ts"))};
+      `import { defineTool, ToolRegistry } from ${JSON.stringify(join(native.ROOT, "mod.ts"))};
 export default new ToolRegistry({
   tools: [defineTool({
     name: "variable",
@@ -234,7 +224,7 @@ describe("a host without a sidecar", () => {
   });
 
   const notRoot = process.getuid?.() === 0 ? undefined : "it takes root";
-  unless(missing ?? notLinux ?? notRoot)(
+  native.unless(missing ?? notLinux ?? notRoot)(
     "hands on nothing that its caller chose if it has more rights than its caller",
     () => {
       const asOther = join(folder, "host-of-another");
@@ -244,7 +234,7 @@ describe("a host without a sidecar", () => {
       copyFileSync(PROCESS, host);
       chownSync(host, 65_534, 65_534);
       chmodSync(host, 0o4755);
-      const env = { ...WITH_FAKE, PLUE_TEST_EVIL: "1" };
+      const env = { ...native.WITH_FAKE, PLUE_TEST_EVIL: "1" };
       return pass(`exec ${host} ${join(folder, "plue-sidecar")} no_environment`, folder, env);
     },
   );
@@ -267,19 +257,19 @@ describe("a relative path", () => {
       "of PLUE_TOOLS is seen from where the host was started":
         `PLUE_TOOLS=loud.ts exec ${PROCESS} host cwd=/ go=/ init call=shout 'result="quiet"'`,
     },
-    join(ROOT, "test", "native", "modules"),
-    { PLUE_SIDECAR: sidecarOn("bun", folder) },
+    join(native.ROOT, "test", "native", "modules"),
+    { PLUE_SIDECAR: native.sidecarOn("bun", folder) },
   );
 });
 
 describe("a plugin that libplue is linked into statically", () => {
   const plugin = process.platform === "darwin" ? "libplugin.dylib" : "libplugin.so";
-  const host = join(PROGRAMS, "plugin_host");
+  const host = join(native.PROGRAMS, "plugin_host");
   passEach(withCompiler, {
     "can be unloaded while its sidecar runs and its threads end":
-      `PLUE_SIDECAR=${FAKE_SIDECAR} exec ${host} ${join(PROGRAMS, plugin)}`,
+      `PLUE_SIDECAR=${FAKE_SIDECAR} exec ${host} ${join(native.PROGRAMS, plugin)}`,
     "has the sidecar beside itself, also when it was named by a relative path": `cp ${
-      join(PROGRAMS, plugin)
+      join(native.PROGRAMS, plugin)
     } . && exec ${host} ./${plugin}`,
   });
 });

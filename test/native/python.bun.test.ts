@@ -4,32 +4,18 @@ import { beforeAll, describe } from "bun:test";
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { cpSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import {
-  BUILD,
-  buildPrograms,
-  lackOf,
-  ROOT,
-  run,
-  SHARED_LIBRARY,
-  shell,
-  sidecarOn,
-  succeed,
-  SUITE_LIBRARY,
-  temporaryFolder,
-  TOOLS,
-  unless,
-} from "./support.ts";
+import * as native from "./support.ts";
 
-const PACKAGE = join(ROOT, "ffi", "python");
-const missing = buildPrograms() ?? lackOf("python3");
-const test = unless(missing);
-const folder = temporaryFolder("python");
+const PACKAGE = join(native.ROOT, "ffi", "python");
+const missing = native.buildPrograms() ?? native.lackOf("python3");
+const test = native.unless(missing);
+const folder = native.temporaryFolder("python");
 
 const env = {
-  PLUE_LIBRARY: SHARED_LIBRARY,
-  PLUE_SUITE: SUITE_LIBRARY,
-  PLUE_SIDECAR: sidecarOn("bun", folder),
-  PLUE_TOOLS: TOOLS,
+  PLUE_LIBRARY: native.SHARED_LIBRARY,
+  PLUE_SUITE: native.SUITE_LIBRARY,
+  PLUE_SIDECAR: native.sidecarOn("bun", folder),
+  PLUE_TOOLS: native.TOOLS,
   PYTHONDONTWRITEBYTECODE: "1",
   PYTHONPATH: PACKAGE,
 };
@@ -38,7 +24,7 @@ function python(
   args: readonly string[],
   more: { readonly [name: string]: string } = {},
 ): Promise<string> {
-  return succeed(["python3", ...args], { env: { ...env, ...more } });
+  return native.succeed(["python3", ...args], { env: { ...env, ...more } });
 }
 
 describe("the package for Python", () => {
@@ -48,7 +34,7 @@ describe("the package for Python", () => {
   });
 
   test("has the version of libplue", () => {
-    const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
+    const { version } = JSON.parse(readFileSync(join(native.ROOT, "package.json"), "utf8"));
     const project = readFileSync(join(PACKAGE, "pyproject.toml"), "utf8");
     assertStringIncludes(project, `\nversion = "${version}"\n`);
   });
@@ -70,7 +56,7 @@ plue.on_question(lambda question, invocation: {"action": "accept"})
 print(plue.call("run_code", {"code": code}))
 `;
     const output = await python(["-c", script], {
-      PLUE_SIDECAR: sidecarOn("bun", folder, "code_sidecar"),
+      PLUE_SIDECAR: native.sidecarOn("bun", folder, "code_sidecar"),
       PLUE_TOOLS: "",
     });
     const result = "{'value': ['paid a', 'paid b']}";
@@ -97,18 +83,18 @@ describe("ffi/python/README.md", () => {
   beforeAll(() => {
     if (missing !== undefined) return;
     cpSync(PACKAGE, join(clone, "ffi", "python"), { recursive: true });
-    symlinkSync(BUILD, join(clone, "ffi", "build"));
+    symlinkSync(native.BUILD, join(clone, "ffi", "build"));
   });
 
   async function inClone(line: string, more: { readonly [name: string]: string }): Promise<void> {
-    await shell(line, { cwd: clone, env: { ...env, PYTHONPATH: "", ...more } });
+    await native.shell(line, { cwd: clone, env: { ...env, PYTHONPATH: "", ...more } });
   }
 
   test("has two commands", () =>
     assertEquals([byPip !== "", byWheel !== "", others], [true, true, []]));
 
   test("has a command that installs the package, without a network", async () => {
-    const { code } = await run(["python3", "-c", "import pip"]);
+    const { code } = await native.run(["python3", "-c", "import pip"]);
     if (code !== 0) return;
     const target = join(folder, "by-pip");
     await inClone(byPip, {

@@ -2,53 +2,40 @@ import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { mkdtempSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "bun:test";
-import {
-  BUILD,
-  buildPrograms,
-  BUNDLES,
-  MORE_PARTS,
-  PARTS,
-  program,
-  PROGRAMS,
-  ROOT,
-  run,
-  RUNTIMES,
-  said,
-  sidecarOn,
-  succeed,
-  temporaryFolder,
-  TOOLS,
-  unless,
-} from "./support.ts";
+import * as native from "./support.ts";
+import { ROOT, run, said, TOOLS } from "./support.ts";
 
-const folder = temporaryFolder("sidecar");
+const folder = native.temporaryFolder("sidecar");
 
-const MAIN = join(BUNDLES, "main.mjs");
+const MAIN = join(native.BUNDLES, "main.mjs");
 const MODULES = join(ROOT, "test", "native", "modules");
 const HOST = join(folder, "host");
 
-const unbuilt = buildPrograms();
-const withLibrary = unless(unbuilt);
+const unbuilt = native.buildPrograms();
+const withLibrary = native.unless(unbuilt);
 if (unbuilt === undefined) {
   const source = join(ROOT, "test", "native", "host.c");
-  const link = [`-L${BUILD}`, "-lplue", `-Wl,-rpath,${BUILD}`];
-  await succeed(["cc", `-I${join(ROOT, "ffi", "include")}`, source, "-o", HOST, ...link]);
+  const link = [`-L${native.BUILD}`, "-lplue", `-Wl,-rpath,${native.BUILD}`];
+  await native.succeed(["cc", `-I${join(ROOT, "ffi", "include")}`, source, "-o", HOST, ...link]);
 }
 
 /** The sidecar on each runtime. */
-const SIDECARS = Object.keys(RUNTIMES).map((name) => ({ name, file: sidecarOn(name, folder) }));
+const SIDECARS = Object.keys(native.RUNTIMES).map((name) => ({
+  name,
+  file: native.sidecarOn(name, folder),
+}));
 const onBun = join(folder, "main-on-bun");
 
 /** `large_arguments` comes first, because earlier parts would raise the sidecar's peak memory. */
-const PARTS_OF_SIDECAR = `large_arguments ${PARTS} log`;
+const PARTS_OF_SIDECAR = `large_arguments ${native.PARTS} log`;
 /** Parts that test only the library, and need many starts. */
 const RESTARTS = "taking_back submit_restarts tools_restarts questions_restarts crash shutdown";
 
 async function passSuite(sidecar: string, parts: string): Promise<void> {
   const env = { PLUE_SIDECAR: sidecar, PLUE_TOOLS: TOOLS };
   const config = JSON.stringify({ role: "user" });
-  const command = [join(PROGRAMS, "suite"), "--config", config, ...parts.split(" ")];
-  assertStringIncludes(await succeed(command, { env }), "suite: ok");
+  const command = [join(native.PROGRAMS, "suite"), "--config", config, ...parts.split(" ")];
+  assertStringIncludes(await native.succeed(command, { env }), "suite: ok");
 }
 
 /** The output of a host, line by line. */
@@ -67,7 +54,7 @@ async function host(
 for (const { name, file } of SIDECARS) {
   describe(`the sidecar on ${name}`, () => {
     withLibrary("passes the host suite", () => {
-      const more = name === "bun" ? ` ${MORE_PARTS} ${RESTARTS}` : "";
+      const more = name === "bun" ? ` ${native.MORE_PARTS} ${RESTARTS}` : "";
       return passSuite(file, PARTS_OF_SIDECAR + more);
     });
   });
@@ -82,7 +69,12 @@ describe("the sidecar", () => {
 
   withLibrary("separates the tools' output from the host's output, on every runtime", async () => {
     for (const { file } of SIDECARS) {
-      const { lines, stderr } = await host(join(BUNDLES, "loud.mjs"), {}, ["shout", "{}"], file);
+      const { lines, stderr } = await host(
+        join(native.BUNDLES, "loud.mjs"),
+        {},
+        ["shout", "{}"],
+        file,
+      );
       assertEquals(lines.slice(1), ['shout "quiet"']);
       assertStringIncludes(stderr, "loud: loading");
       assertStringIncludes(stderr, "loud: running");
@@ -92,7 +84,7 @@ describe("the sidecar", () => {
   withLibrary("survives an unhandled rejection, on every runtime", async () => {
     for (const { name, file } of SIDECARS) {
       const calls = ["now", "{}", "later", "{}", "count", "{}"];
-      const { lines, stderr } = await host(join(BUNDLES, "stray.mjs"), {}, calls, file);
+      const { lines, stderr } = await host(join(native.BUNDLES, "stray.mjs"), {}, calls, file);
       const [now, later, count] = lines.slice(1).map((line) => line.replace(/^\w+ /, ""));
       assertMatch(now ?? "", /^\d+$/, name);
       assertEquals([later, count], [now, now], name);
@@ -124,7 +116,7 @@ describe("the sidecar", () => {
 
   withLibrary("prints the lines of the log that the host has not received", async () => {
     const env = { PLUE_SIDECAR: onBun, PLUE_TOOLS: TOOLS };
-    const outcome = await run([join(PROGRAMS, "suite"), "log_left"], { env });
+    const outcome = await run([join(native.PROGRAMS, "suite"), "log_left"], { env });
     assertEquals(outcome.code, 0, said(outcome));
     const lines = outcome.stderr.split("\n");
     const left = ["left two", "left three", "shut down one", "shut down two"];
@@ -141,7 +133,7 @@ describe("the sidecar", () => {
     assertEquals(readFileSync(join(workspace, "note.txt"), "utf8"), "by the host");
   });
 
-  for (const [name, command] of Object.entries(RUNTIMES)) {
+  for (const [name, command] of Object.entries(native.RUNTIMES)) {
     it(`rejects a start by hand on ${name}`, async () => {
       const outcome = await run([...command, MAIN]);
       assertEquals([outcome.code, outcome.stdout], [2, ""], said(outcome));
@@ -152,7 +144,7 @@ describe("the sidecar", () => {
 
 describe("a sidecar without permissions", () => {
   it("names the missing one, without the message about a start by hand", async () => {
-    const [deno = "", ...flags] = RUNTIMES["deno"] ?? [];
+    const [deno = "", ...flags] = native.RUNTIMES["deno"] ?? [];
     const fewer = flags.map((flag) => flag === "--allow-all" ? "--no-prompt" : flag);
     const outcome = await run([deno, ...fewer, MAIN]);
     assertEquals([outcome.code, outcome.stdout], [2, ""], said(outcome));
@@ -162,19 +154,21 @@ describe("a sidecar without permissions", () => {
 
 describe("a compiled sidecar", () => {
   withLibrary("passes the host suite, with tools of the module that the host names", async () => {
-    await succeed(["node", join(ROOT, "scripts", "build_native.mjs"), "--sidecar"]);
+    await native.succeed(["node", join(ROOT, "scripts", "build_native.mjs"), "--sidecar"]);
     // The compiled sidecar runs the same code as Bun. This test checks that it contains all of it.
     const parts = "basic contract tools questions log abort crash";
-    await passSuite(join(BUILD, "plue-sidecar"), parts);
+    await passSuite(join(native.BUILD, "plue-sidecar"), parts);
   });
 
   withLibrary("is found next to the library, even as a script for Bun", async () => {
-    const output = await succeed([HOST, "{}", "echo", '{"a":1}'], { env: { PLUE_TOOLS: TOOLS } });
+    const output = await native.succeed([HOST, "{}", "echo", '{"a":1}'], {
+      env: { PLUE_TOOLS: TOOLS },
+    });
     assertStringIncludes(output, 'echo {"a":1}');
     for (const { name } of SIDECARS) {
-      const script = program(join(folder, `script-${name}`), [
-        ...RUNTIMES[name] ?? [],
-        join(BUILD, "plue-sidecar.js"),
+      const script = native.program(join(folder, `script-${name}`), [
+        ...native.RUNTIMES[name] ?? [],
+        join(native.BUILD, "plue-sidecar.js"),
       ]);
       const { lines } = await host(TOOLS, {}, ["echo", '{"a":2}'], script);
       assertEquals(lines.at(-1), 'echo {"a":2}');

@@ -4,19 +4,7 @@ import { assertEquals } from "@std/assert";
 import { afterAll } from "bun:test";
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import * as fs from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import process from "node:process";
@@ -69,7 +57,7 @@ export const SUITE_LIBRARY: string = join(
 
 /** The functions that libplue exports, sorted, from its linker script. */
 export function exportedSymbols(): string[] {
-  const text = readFileSync(join(ROOT, "ffi", "plue.map"), "utf8");
+  const text = fs.readFileSync(join(ROOT, "ffi", "plue.map"), "utf8");
   return [...text.matchAll(/^ +(plue_\w+);$/gm)].map(([, name = ""]) => name).sort();
 }
 
@@ -102,15 +90,15 @@ export const MORE_PARTS = "submit big:32000000 shared:10 metadata:5000 race:100 
 
 /** A folder that exists until the tests of the calling file have ended. */
 export function temporaryFolder(name: string): string {
-  const folder = realpathSync(mkdtempSync(join(tmpdir(), `plue-${name}-`)));
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = fs.realpathSync(fs.mkdtempSync(join(tmpdir(), `plue-${name}-`)));
+  afterAll(() => fs.rmSync(folder, { recursive: true, force: true }));
   return folder;
 }
 
 /** Writes a program that runs a command, because `$PLUE_SIDECAR` is the path of a single file. */
 export function program(file: string, command: readonly string[]): string {
-  writeFileSync(file, `#!/bin/sh\nexec ${command.map((word) => `'${word}'`).join(" ")}\n`);
-  chmodSync(file, 0o755);
+  fs.writeFileSync(file, `#!/bin/sh\nexec ${command.map((word) => `'${word}'`).join(" ")}\n`);
+  fs.chmodSync(file, 0o755);
   return file;
 }
 
@@ -122,7 +110,7 @@ export function sidecarOn(runtime: string, folder: string, name = "main"): strin
 
 /** True if a program is on the path. */
 export function hasProgram(name: string): boolean {
-  return PATH.split(":").some((folder) => existsSync(join(folder, name)));
+  return PATH.split(":").some((folder) => fs.existsSync(join(folder, name)));
 }
 
 /** Runs `make` in `ffi`, with a lock because several test files do so. A warning is an error. */
@@ -157,7 +145,7 @@ export function lackOfSanitizer(
   if (lack !== undefined) return lack;
   const folder = temporaryFolder("sanitizer");
   const [file, program] = [join(folder, "empty.c"), join(folder, "empty")];
-  writeFileSync(file, source);
+  fs.writeFileSync(file, source);
   const isBuilt = spawnSync(compiler, [`-fsanitize=${name}`, file, "-o", program]).status === 0;
   const isSound = isBuilt && (name.includes("fuzzer") || spawnSync(program).status === 0);
   return isSound ? undefined : `the compiler has no -fsanitize=${name} here`;
@@ -190,22 +178,22 @@ export function buildVariant(name: string, setting: string): string {
   const ffi = join(ROOT, "ffi");
   const hash = createHash("sha256").update(setting + spawnSync("cc", ["--version"]).stdout);
   const amalgamate = join(ROOT, "scripts", "amalgamate.mjs");
-  for (const file of [join(ffi, "Makefile"), amalgamate]) hash.update(readFileSync(file));
+  for (const file of [join(ffi, "Makefile"), amalgamate]) hash.update(fs.readFileSync(file));
   for (const folder of ["src", "include", "test"]) {
     for (
-      const file of readdirSync(join(ffi, folder)).filter((name) => /\.[ch]$/.test(name)).sort()
+      const file of fs.readdirSync(join(ffi, folder)).filter((name) => /\.[ch]$/.test(name)).sort()
     ) {
-      hash.update(`${file}\n`).update(readFileSync(join(ffi, folder, file)));
+      hash.update(`${file}\n`).update(fs.readFileSync(join(ffi, folder, file)));
     }
   }
   const cache = join(process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"), "plue", "native");
   const kept = join(cache, `${name}-${hash.digest("hex").slice(0, 16)}`);
-  if (!existsSync(kept)) {
+  if (!fs.existsSync(kept)) {
     // Under another name until it is complete, because another run may build the same variant.
     const build = `${kept}.${process.pid}`;
-    mkdirSync(cache, { recursive: true });
-    for (const old of readdirSync(cache).map((entry) => join(cache, entry))) {
-      if (Date.now() - statSync(old).mtimeMs > KEPT_MS) rmSync(old, { recursive: true });
+    fs.mkdirSync(cache, { recursive: true });
+    for (const old of fs.readdirSync(cache).map((entry) => join(cache, entry))) {
+      if (Date.now() - fs.statSync(old).mtimeMs > KEPT_MS) fs.rmSync(old, { recursive: true });
     }
     const files = VARIANT.map((program) => join(build, "test", program));
     // The sources are in one file, because the compiler takes longer to start than to compile.
@@ -216,8 +204,8 @@ export function buildVariant(name: string, setting: string): string {
     const flags = ["CFLAGS=-O1 -g1", "TEST_CFLAGS=", "WARNINGS=-Wall -Wextra -Wpedantic"];
     const places = [`BUILD=${build}`, `SRC=${sources}`];
     make("-j2", ...places, setting, ...flags, ...warnings, "all", ...files);
-    if (existsSync(kept)) rmSync(build, { recursive: true });
-    else renameSync(build, kept);
+    if (fs.existsSync(kept)) fs.rmSync(build, { recursive: true });
+    else fs.renameSync(build, kept);
   }
   return join(kept, "test");
 }
@@ -228,7 +216,7 @@ const KEPT_MS = 7 * 24 * 60 * 60 * 1_000;
 /** Installs koffi, which Node needs, in this folder. Returns the reason if that is not possible. */
 export function installKoffi(): string | undefined {
   const folder = join(ROOT, "test", "native");
-  if (existsSync(join(folder, "node_modules", "koffi"))) return undefined;
+  if (fs.existsSync(join(folder, "node_modules", "koffi"))) return undefined;
   const { status } = spawnSync("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], {
     cwd: folder,
     stdio: "ignore",
@@ -261,8 +249,8 @@ export const LONG_LIMIT_MS: number = LIMIT_MS + 360_000;
 function family(id: number): number[] {
   try {
     const folder = `/proc/${id}/task`;
-    const lists = readdirSync(folder)
-      .map((thread) => readFileSync(join(folder, thread, "children"), "utf8"));
+    const lists = fs.readdirSync(folder)
+      .map((thread) => fs.readFileSync(join(folder, thread, "children"), "utf8"));
     const children = lists.join(" ").split(" ").filter((child) => child !== "").map(Number);
     return [id, ...children.flatMap(family)];
   } catch {

@@ -7,13 +7,7 @@ import {
   assertStringIncludes,
   assertThrows,
 } from "@std/assert";
-import {
-  defineTool,
-  type ToolDefinition,
-  ToolDispatcher,
-  ToolRegistry,
-  ToolResult,
-} from "@plue/tools";
+import * as plue from "@plue/tools";
 import { memoryCallStore, storedTickets } from "@plue/tools/calls";
 import type { Layer } from "@plue/tools/core";
 import {
@@ -42,7 +36,7 @@ import {
 } from "./world.ts";
 import { followChanges } from "../support/changes.ts";
 
-const ping: ToolDefinition = { name: "ping", description: "Answers.", execute: () => "pong" };
+const ping: plue.ToolDefinition = { name: "ping", description: "Answers.", execute: () => "pong" };
 
 describe("Workers and callers over NATS", () => {
   const { server, withWorld } = useWorlds();
@@ -86,7 +80,7 @@ describe("Workers and callers over NATS", () => {
   });
 
   withOwnServer("reports the required size of a bucket", async (world) => {
-    const task: ToolDefinition = { ...ping, execution: "task" };
+    const task: plue.ToolDefinition = { ...ping, execution: "task" };
     const error = await assertRejects(() => world.serve([task]), Error);
     assertStringIncludes(
       error.message,
@@ -108,7 +102,7 @@ describe("Workers and callers over NATS", () => {
   withWorld("repeats a call whose worker died if its tool is idempotent", async (world) => {
     const began = [event(), event()];
     let runs = 0;
-    const tools = (isFirst: boolean): ToolDefinition[] =>
+    const tools = (isFirst: boolean): plue.ToolDefinition[] =>
       ["once", "again"].map((name, index) => ({
         name,
         description: "Waits on the first worker.",
@@ -265,7 +259,7 @@ describe("Workers and callers over NATS", () => {
     const running = dispatcher.dispatch({ name: "ping" });
     await began.came;
     new Sender(spy, new Seal("test", "another-secret-of-theirs"), await inbox.came)
-      .send({ type: "result", result: ToolResult.ok("wrong") });
+      .send({ type: "result", result: plue.ToolResult.ok("wrong") });
     await spy.flush();
     goOn.come();
     assertContent(await running, "right");
@@ -325,7 +319,7 @@ describe("Workers and callers over NATS", () => {
 
   withServer("describes invalid options in one sentence", async () => {
     const connection = await server.connect();
-    const registry = new ToolRegistry();
+    const registry = new plue.ToolRegistry();
     const wrong: readonly (readonly [unknown, string])[] = [
       [{ secret: "short" }, "secret must be a string of at least 16 characters"],
       [{ secret: "a secret with spaces" }, "16 characters without spaces, or a list of them"],
@@ -376,7 +370,7 @@ describe("Workers and callers over NATS", () => {
         [closed, "the connection to NATS is closed"],
       ] as const
     ) {
-      const registry = new ToolRegistry();
+      const registry = new plue.ToolRegistry();
       for (
         const start of [
           () => serveTools(registry, connection, { secret: SECRET }),
@@ -395,7 +389,7 @@ describe("Workers and callers over NATS", () => {
     } as const;
     const tools = (["sync", "task"] as const).flatMap((execution) =>
       [schema, z.object({ tenant: z.string() })].map((context, index) =>
-        defineTool({
+        plue.defineTool({
           ...{ name: `${execution}_${index}`, description: "Lists the bills." },
           ...{ context, execution },
           execute: (_, { context }) => context.tenant,
@@ -460,7 +454,7 @@ describe("Workers and callers over NATS", () => {
     await world.serve([tool], { dispatcher: { layers: [permission], tickets } });
     const { registry } = await world.call();
     const clock = new FakeClock();
-    const dispatcher = new ToolDispatcher(registry, { clock });
+    const dispatcher = new plue.ToolDispatcher(registry, { clock });
     const result = dispatcher.dispatch({ name: "bills" }, {
       onQuestion: () => ({ action: "accept" }),
     });

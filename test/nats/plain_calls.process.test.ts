@@ -8,14 +8,8 @@ import {
 } from "@std/assert";
 import { headers } from "@nats-io/nats-core";
 import { AsyncLocalStorage } from "node:async_hooks";
-import {
-  type CallTelemetry,
-  isSuspended,
-  type ToolDefinition,
-  ToolDispatcher,
-  ToolRegistry,
-  ToolResult,
-} from "@plue/tools";
+import * as plue from "@plue/tools";
+import type { ToolDefinition } from "@plue/tools";
 import { memoryCallStore, storedTickets } from "@plue/tools/calls";
 import type { TraceParent } from "@plue/tools/core";
 import { remoteTools, serveTools } from "@plue/tools/nats";
@@ -83,7 +77,7 @@ describe("Plain calls over NATS", () => {
       ] }`,
     });
     const deaf = await own.connect({ user: "deaf", pass: "x" });
-    const registry = new ToolRegistry({ tools: [ping] });
+    const registry = new plue.ToolRegistry({ tools: [ping] });
     const why = 'the user of the connection may not subscribe to "plue.v1.';
     await assertRejects(() => serveTools(registry, deaf, { secret: SECRET }), Error, why);
     await assertRejects(() => remoteTools(deaf, { registry, secret: SECRET }), Error, why);
@@ -98,11 +92,11 @@ describe("Plain calls over NATS", () => {
     await using own = await TestServer.start({ lines: users() });
     const connect = (user: string) => own.connect({ user, pass: "x" });
     const { began, goOn, tool } = slowTool(ping, "pong");
-    const far = new ToolRegistry({ tools: [tool] });
+    const far = new plue.ToolRegistry({ tools: [tool] });
     await using _served = await serveTools(far, await connect("worker"), { secret: SECRET });
-    const registry = new ToolRegistry();
+    const registry = new plue.ToolRegistry();
     await using _tools = await remoteTools(await connect("caller"), { registry, secret: SECRET });
-    const dispatcher = new ToolDispatcher(registry);
+    const dispatcher = new plue.ToolDispatcher(registry);
     const accepted = dispatcher.dispatch({ name: "ping" });
     await began.came;
     await own.reload(users(', deny: "plue.v1.call.>"'));
@@ -160,7 +154,7 @@ describe("Plain calls over NATS", () => {
       ...ping,
       async *execute() {
         yield "a";
-        return ToolResult.error("overloaded", "Too many requests");
+        return plue.ToolResult.error("overloaded", "Too many requests");
       },
     };
     await world.serve([tool]);
@@ -359,7 +353,7 @@ describe("Plain calls over NATS", () => {
 
   withWorld("registers a remote tool when the local one with its id is removed", async (world) => {
     await world.serve([ping]);
-    const registry = new ToolRegistry({ tools: [{ ...ping, description: "Local." }] });
+    const registry = new plue.ToolRegistry({ tools: [{ ...ping, description: "Local." }] });
     await world.call({ registry });
     assertEquals(registry.getTool("ping")?.description, "Local.");
     registry.unregisterTool("ping");
@@ -401,9 +395,9 @@ describe("Plain calls over NATS", () => {
     await world.serve([pay, slow], { dispatcher: { limits: { maxConcurrent: 1, maxQueued: 0 } } });
     const { registry } = await world.call();
     const tickets = storedTickets(memoryCallStore());
-    const dispatcher = new ToolDispatcher(registry, { tickets });
+    const dispatcher = new plue.ToolDispatcher(registry, { tickets });
     const suspended = await dispatcher.dispatch({ name: "ping" });
-    assert(isSuspended(suspended));
+    assert(plue.isSuspended(suspended));
     const resume = async (): Promise<unknown> => {
       const answers = { sure: { action: "accept" } } as const;
       const result = await dispatcher.resume(suspended.ticket, answers);
@@ -454,7 +448,7 @@ describe("Plain calls over NATS", () => {
       const tool: ToolDefinition = { ...ping, execution, idempotent: true };
       await world.serve([tool], { telemetry, dispatcher: { telemetry } });
       const { registry } = await world.call({ telemetry: caller.telemetry });
-      const dispatcher = new ToolDispatcher(registry, { telemetry: caller.telemetry });
+      const dispatcher = new plue.ToolDispatcher(registry, { telemetry: caller.telemetry });
       assertEquals((await dispatcher.dispatch({ name: "ping" })).ok, true);
       assertEquals(caller.spans, [{ id: "a1", parent: undefined, ended: 1 }]);
       assertEquals(worker.spans, [{ id: "b1", parent: "a1".padStart(16, "0"), ended: 1 }]);
@@ -469,7 +463,7 @@ describe("Plain calls over NATS", () => {
     const places = [fail, () => Promise.reject(new Error("no trace")), () => 5, () => ({})];
     await world.serve([ping], { telemetry: { begin: fail } });
     for (const place of places) {
-      const telemetry = { place, begin: fail } as unknown as CallTelemetry;
+      const telemetry = { place, begin: fail } as unknown as plue.CallTelemetry;
       const { dispatcher, remote } = await world.call({ telemetry });
       assertEquals((await dispatcher.dispatch({ name: "ping" })).ok, true);
       await remote.close();
@@ -483,7 +477,7 @@ describe("Plain calls over NATS", () => {
 function spansOf(name: string) {
   const active = new AsyncLocalStorage<TraceParent>();
   const spans: { id: string; parent: string | undefined; ended: number }[] = [];
-  const telemetry: CallTelemetry = {
+  const telemetry: plue.CallTelemetry = {
     place: () => active.getStore(),
     begin({ headers }) {
       const parent = active.getStore()?.spanId ?? headers?.get("traceparent")?.split("-")[2];

@@ -1,16 +1,8 @@
 /** Workers and a caller of one registry, isolated from other tests by their subjects. */
 
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import {
-  type DispatchContext,
-  type FailureCode,
-  type Tool,
-  type ToolDefinition,
-  ToolDispatcher,
-  type ToolFailure,
-  ToolRegistry,
-  type ToolResult,
-} from "@plue/tools";
+import * as plue from "@plue/tools";
+import type { ToolDefinition } from "@plue/tools";
 import {
   remoteTools,
   type RemoteToolsOptions,
@@ -21,7 +13,7 @@ import { Link } from "../../src/adapters/nats/link.ts";
 import { Seal } from "../../src/adapters/nats/seal.ts";
 import { SECRET, type ServerOptions, TestServer, useServer, withServer } from "./server.ts";
 
-type Definition = Tool | ToolDefinition;
+type Definition = plue.Tool | ToolDefinition;
 type Connection = Awaited<ReturnType<TestServer["connect"]>>;
 
 /** A link with the secret of the tests, and the errors that it logs. */
@@ -103,7 +95,7 @@ export class World implements AsyncDisposable {
 
   async serve(tools: readonly Definition[], options: Partial<ServeToolsOptions> = {}) {
     const connection = await this.#server.connect();
-    const registry = new ToolRegistry({ tools });
+    const registry = new plue.ToolRegistry({ tools });
     const served = await serveTools(registry, connection, {
       ...{ secret: SECRET, name: this.name, onError: (error) => this.errors.push(error) },
       ...options,
@@ -123,20 +115,20 @@ export class World implements AsyncDisposable {
 
   async call(options: Partial<RemoteToolsOptions> = {}) {
     const connection = await this.#server.connect();
-    const registry = new ToolRegistry();
+    const registry = new plue.ToolRegistry();
     const remote = await remoteTools(connection, {
       registry,
       ...{ secret: SECRET, name: this.name, onError: (error) => this.errors.push(error) },
       ...options,
     });
     this.#ends.push(() => remote.close());
-    return { dispatcher: new ToolDispatcher(registry), registry, remote, connection };
+    return { dispatcher: new plue.ToolDispatcher(registry), registry, remote, connection };
   }
 
   /** Serves a slow tool, and calls the tool until a call has begun. */
   async begin(
     { tool, began }: Pick<ReturnType<typeof slowTool>, "tool" | "began">,
-    context: DispatchContext = {},
+    context: plue.DispatchContext = {},
     options: Partial<ServeToolsOptions> = {},
   ) {
     const worker = await this.serve([tool], options);
@@ -189,17 +181,17 @@ export async function spyOn(
 }
 
 /** Checks the content of a result. */
-export function assertContent(result: ToolResult, content: unknown): void {
+export function assertContent(result: plue.ToolResult, content: unknown): void {
   assertEquals(result.ok ? result.content : result.error, content);
 }
 
 /** Checks the code of a failure, a part of its message, and whether its tool ran. */
 export function assertFailed(
-  result: ToolResult,
-  code: FailureCode,
+  result: plue.ToolResult,
+  code: plue.FailureCode,
   says = "",
   ran?: string,
-): asserts result is ToolFailure {
+): asserts result is plue.ToolFailure {
   assert(!result.ok, JSON.stringify(result));
   assertEquals(result.error.code, code);
   assertStringIncludes(result.error.message, says);

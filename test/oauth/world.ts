@@ -1,15 +1,6 @@
 /** A dispatcher whose tool calls the API of the test server as its caller. */
 
-import {
-  defineTool,
-  type DispatchErrorReport,
-  isSuspended,
-  type Question,
-  ToolDispatcher,
-  type ToolDispatcherOptions,
-  ToolRegistry,
-  type ToolResult,
-} from "@plue/tools";
+import * as plue from "@plue/tools";
 import { type CallStore, memoryCallStore, storedTickets } from "@plue/tools/calls";
 import {
   credentials,
@@ -47,7 +38,7 @@ export function whoami(
   server: OAuthServer,
   scopes: readonly string[] = ["repo"],
 ) {
-  return defineTool({
+  return plue.defineTool({
     name: "whoami",
     description: "Returns the caller's account at the hub.",
     credentials: { hub: { scopes } },
@@ -63,9 +54,9 @@ export function whoami(
 
 export interface World {
   readonly source: OAuthCredentials;
-  readonly registry: ToolRegistry;
-  readonly dispatcher: ToolDispatcher;
-  readonly reports: DispatchErrorReport[];
+  readonly registry: plue.ToolRegistry;
+  readonly dispatcher: plue.ToolDispatcher;
+  readonly reports: plue.DispatchErrorReport[];
   readonly store: CallStore;
   /** Returns the content of the result, or the code of the failure. */
   call(principal?: string): Promise<unknown>;
@@ -78,13 +69,13 @@ export function worldOf(
   options: Partial<OAuthCredentialsOptions> & {
     readonly scopes?: readonly string[];
   } = {},
-  more: ToolDispatcherOptions = {},
+  more: plue.ToolDispatcherOptions = {},
 ): World {
   const { scopes, store = memoryCallStore(), ...rest } = options;
   const source = sourceFor(server, { ...rest, store });
-  const reports: DispatchErrorReport[] = [];
-  const registry = new ToolRegistry({ tools: [whoami(server, scopes)] });
-  const dispatcher = new ToolDispatcher(registry, {
+  const reports: plue.DispatchErrorReport[] = [];
+  const registry = new plue.ToolRegistry({ tools: [whoami(server, scopes)] });
+  const dispatcher = new plue.ToolDispatcher(registry, {
     credentials: credentials(source),
     tickets: storedTickets(store),
     onError: (report) => void reports.push(report),
@@ -97,7 +88,7 @@ export function worldOf(
     async permit(principal, account = principal) {
       const waiting = await dispatcher.dispatch({ name: "whoami" }, { principal });
       const url = urlIn(waiting);
-      assert(isSuspended(waiting));
+      assert(plue.isSuspended(waiting));
       const callback = oauthCallback(source, { authorize: () => ({ principal }) });
       const page = await callback(new Request(await server.open(url, account)));
       assert(page.ok, await page.text());
@@ -107,16 +98,16 @@ export function worldOf(
   };
 }
 
-export function contentOf(result: ToolResult): unknown {
+export function contentOf(result: plue.ToolResult): unknown {
   return result.ok ? result.content : result.error.code;
 }
 
 /** Returns the URL that a suspended call shows to its caller. */
 export function urlIn(
-  result: ToolResult | { readonly questions: readonly Question[] },
+  result: plue.ToolResult | { readonly questions: readonly plue.Question[] },
 ): string {
   const { questions: [question] } = result as {
-    readonly questions: readonly Question[];
+    readonly questions: readonly plue.Question[];
   };
   assert(question?.url !== undefined, JSON.stringify(result));
   return question.url;

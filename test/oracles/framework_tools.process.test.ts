@@ -30,11 +30,7 @@ import { convertToOpenAITool } from "@langchain/core/utils/function_calling";
 import { ToolMessage as ToolMessage14 } from "langchain-core-14/messages";
 import { type StructuredTool as StructuredTool14, tool as tool14 } from "langchain-core-14/tools";
 import { convertToOpenAITool as convertToOpenAITool14 } from "langchain-core-14/utils/function_calling";
-import {
-  toAiSdkTools,
-  toLangChainTools,
-  toOpenAiAgentsTools,
-} from "../../src/adapters/frameworks/mod.ts";
+import * as plue from "../../src/adapters/frameworks/mod.ts";
 import { typeboxEngine } from "../../src/adapters/typebox/mod.ts";
 import { type DispatchContext, ToolDispatcher } from "../../src/execute/mod.ts";
 import { exportTools } from "../../src/formats/mod.ts";
@@ -91,8 +87,8 @@ describe("toAiSdkTools()", () => {
     assertStringIncludes(String(outputs?.[2]?.value), THREW);
   }
 
-  const tools = toAiSdkTools(toolset, { dispatcher, context });
-  const tools6 = toAiSdkTools(toolset, { dispatcher, version: 6 });
+  const tools = plue.toAiSdkTools(toolset, { dispatcher, context });
+  const tools6 = plue.toAiSdkTools(toolset, { dispatcher, version: 6 });
 
   it("makes tools that ai 7 and ai 6 run", async () => {
     const model = new MockLanguageModelV4({ doGenerate: whole });
@@ -125,7 +121,7 @@ describe("toLangChainTools()", () => {
   it("makes tools that an agent runs, and answers failures", async () => {
     const model = fakeModel().respondWithTools([asked[0], asked[2]].map((call) => call as never))
       .respond(new AIMessage("3"));
-    const tools = toLangChainTools(toolset, { dispatcher, context, ...kit });
+    const tools = plue.toLangChainTools(toolset, { dispatcher, context, ...kit });
     const agent = createAgent({ model, tools });
     const { messages } = await agent.invoke({ messages: [{ role: "user", content: "?" }] });
     assertEquals(messages.at(-1)?.content, "3");
@@ -138,7 +134,7 @@ describe("toLangChainTools()", () => {
 
   it("passes invalid arguments to LangChain, which rejects them, and the agent continues", async () => {
     const model = fakeModel().respondWithTools([asked[1] as never]).respond(new AIMessage("sorry"));
-    const tools = toLangChainTools(toolset, { dispatcher, ...kit });
+    const tools = plue.toLangChainTools(toolset, { dispatcher, ...kit });
     const { messages } = await createAgent({ model, tools })
       .invoke({ messages: [{ role: "user", content: "?" }] });
     const [answer] = messages.filter((message) => ToolMessage.isInstance(message));
@@ -148,14 +144,14 @@ describe("toLangChainTools()", () => {
 
   it("throws outside of an agent, which has no message", async () => {
     // By its type, `tool` makes two kinds of tools. From JSON schemas, it makes only one kind.
-    const [one, other] = toLangChainTools(toolset, { dispatcher, ...kit }) as StructuredTool[];
+    const [one, other] = plue.toLangChainTools(toolset, { dispatcher, ...kit }) as StructuredTool[];
     assertEquals(await one?.invoke({ a: 1, b: 2 }), '{"sum":3,"noted":false}');
     await assertRejects(async () => void await other?.invoke({}), Error, THREW);
   });
 
   it("creates tools even for core 1.4, which writes to its input", async () => {
     const kit14 = { tool: tool14, ToolMessage: ToolMessage14 };
-    const [one] = toLangChainTools(toolset, { dispatcher, ...kit14 }) as StructuredTool14[];
+    const [one] = plue.toLangChainTools(toolset, { dispatcher, ...kit14 }) as StructuredTool14[];
     const answer: unknown = await one?.invoke(
       { type: "tool_call", id: "c1", name: "math__add", args: { a: 1, b: 2 } } as never,
     );
@@ -203,7 +199,7 @@ describe("toOpenAiAgentsTools()", () => {
         throw new Error("not streamed");
       },
     };
-    const tools = toOpenAiAgentsTools(toolset, { dispatcher, context });
+    const tools = plue.toOpenAiAgentsTools(toolset, { dispatcher, context });
     assertEquals(tools.map(({ name, strict }) => [name, strict]), [
       ["math__add", true],
       ["math__divide", true],

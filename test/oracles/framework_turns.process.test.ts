@@ -14,23 +14,16 @@ import { MockLanguageModelV4, simulateReadableStream } from "ai/test";
 import { describe, it } from "bun:test";
 import { typeboxEngine } from "../../src/adapters/typebox/mod.ts";
 import { ToolDispatcher } from "../../src/execute/mod.ts";
-import {
-  accumulateCalls,
-  dispatchCalls,
-  dispatchResponse,
-  exportTools,
-  type TargetName,
-  type TurnOptions,
-} from "../../src/formats/mod.ts";
+import * as formats from "../../src/formats/mod.ts";
 import { buildToolset } from "../../src/select/mod.ts";
 import { aiAnswers } from "./ai_models.ts";
 import { add } from "./provider.ts";
 
 const toolset = buildToolset([add]);
 const dispatcher = new ToolDispatcher(toolset, { engine: typeboxEngine() });
-const turnOf = (target: TargetName): TurnOptions => ({
+const turnOf = (target: formats.TargetName): formats.TurnOptions => ({
   dispatcher,
-  names: exportTools(toolset, target).names,
+  names: formats.exportTools(toolset, target).names,
 });
 const TEXT = '{"a":1,"b":2}';
 
@@ -56,7 +49,7 @@ describe("a turn with the AI SDK", () => {
     const model = new MockLanguageModelV4({ doGenerate: whole });
     const prompt: ModelMessage[] = [{ role: "user", content: "1 + 2?" }];
     const first = await generateText({ model, tools, messages: prompt });
-    const { messages } = await dispatchResponse("ai-sdk", first, turnOf("ai-sdk"));
+    const { messages } = await formats.dispatchResponse("ai-sdk", first, turnOf("ai-sdk"));
     assertEquals(messages as unknown, expected);
     await generateText({
       model,
@@ -82,10 +75,10 @@ describe("a turn with the AI SDK", () => {
       },
     });
     const options = turnOf("ai-sdk");
-    const stream = accumulateCalls("ai-sdk", options.names);
+    const stream = formats.accumulateCalls("ai-sdk", options.names);
     const { fullStream } = streamText({ model, tools, prompt: "1 + 2?" });
     for await (const part of fullStream) stream.push(part);
-    const { messages } = await dispatchCalls("ai-sdk", stream.end(), options);
+    const { messages } = await formats.dispatchCalls("ai-sdk", stream.end(), options);
     assertEquals(messages as unknown, expected);
   });
 });
@@ -106,7 +99,7 @@ describe("a turn with LangChain", () => {
       tool_calls: [{ type: "tool_call", id: "c1", name: "math__add", args: { a: 1, b: 2 } }],
     });
     for (const response of [message, JSON.parse(JSON.stringify(message))]) {
-      const { messages } = await dispatchResponse("langchain", response, options);
+      const { messages } = await formats.dispatchResponse("langchain", response, options);
       assertEquals(messages as unknown, [expected]);
       const [answer] = messages;
       assert(answer !== undefined);
@@ -118,7 +111,7 @@ describe("a turn with LangChain", () => {
   });
 
   it("concatenates AIMessageChunks", async () => {
-    const stream = accumulateCalls("langchain", options.names);
+    const stream = formats.accumulateCalls("langchain", options.names);
     const chunk = (args: string, more: object = {}): AIMessageChunk =>
       new AIMessageChunk({
         content: "",
@@ -129,7 +122,7 @@ describe("a turn with LangChain", () => {
     stream.push(chunk(TEXT.slice(6)));
     const response_metadata = { finish_reason: "tool_calls" };
     stream.push(new AIMessageChunk({ content: "", response_metadata }));
-    const { messages } = await dispatchCalls("langchain", stream.end(), options);
+    const { messages } = await formats.dispatchCalls("langchain", stream.end(), options);
     assertEquals(messages as unknown, [expected]);
   });
 });
@@ -146,7 +139,11 @@ describe("a turn with MCP", () => {
     it(`returns results that both generations of the SDK accept for ${target}`, async () => {
       for (const args of [{ a: 1, b: 2 }, { a: "one" }]) {
         const call = request("math.add", args);
-        const { messages: [message] } = await dispatchResponse(target, call, turnOf(target));
+        const { messages: [message] } = await formats.dispatchResponse(
+          target,
+          call,
+          turnOf(target),
+        );
         assert(message !== undefined && "jsonrpc" in message);
         const parsed = CallToolResultSchema.safeParse(message.result);
         // The older SDK supports only objects as structured content.

@@ -8,11 +8,7 @@ import { MockLanguageModelV3 } from "ai6/test";
 import { MockLanguageModelV4 } from "ai/test";
 import { describe, it } from "bun:test";
 import { AIMessage, createAgent, fakeModel, tool, ToolMessage } from "langchain";
-import {
-  toAiSdkTools,
-  toLangChainTools,
-  toOpenAiAgentsTools,
-} from "../../src/adapters/frameworks/mod.ts";
+import * as plue from "../../src/adapters/frameworks/mod.ts";
 import { typeboxEngine } from "../../src/adapters/typebox/mod.ts";
 import { ToolDispatcher } from "../../src/execute/mod.ts";
 import { encodeResults } from "../../src/formats/mod.ts";
@@ -104,7 +100,7 @@ describe("a result of blocks through", () => {
 
   it("ai 7: the model receives files, and the application the metadata", async () => {
     const model = new MockLanguageModelV4({ doGenerate: whole });
-    const tools = toAiSdkTools(toolset, { dispatcher });
+    const tools = plue.toAiSdkTools(toolset, { dispatcher });
     const { steps } = await generateText({ model, tools, prompt: "?", stopWhen: stepCountIs(3) });
     assertEquals(outputIn(model.doGenerateCalls[1]?.prompt), {
       type: "content",
@@ -130,7 +126,7 @@ describe("a result of blocks through", () => {
 
   it("ai 6: the model receives files in its form", async () => {
     const model = new MockLanguageModelV3({ doGenerate: whole });
-    const tools = toAiSdkTools(toolset, { dispatcher, version: 6 });
+    const tools = plue.toAiSdkTools(toolset, { dispatcher, version: 6 });
     await generateText6({ model, tools, prompt: "?", stopWhen: stepCountIs6(3) });
     assertEquals(outputIn(model.doGenerateCalls[1]?.prompt), {
       type: "content",
@@ -145,7 +141,7 @@ describe("a result of blocks through", () => {
   it("LangChain: blocks that its core supports, and the metadata as the artifact", async () => {
     const model = fakeModel().respondWithTools([{ id: "c1", name: "draw", args: {} } as never])
       .respond(new AIMessage("seen"));
-    const tools = toLangChainTools(toolset, { dispatcher, tool, ToolMessage });
+    const tools = plue.toLangChainTools(toolset, { dispatcher, tool, ToolMessage });
     const { messages } = await createAgent({ model, tools })
       .invoke({ messages: [{ role: "user", content: "?" }] });
     const [answer] = messages.filter((message) => ToolMessage.isInstance(message));
@@ -191,7 +187,7 @@ describe("a result of blocks through", () => {
         throw new Error("not streamed");
       },
     };
-    const tools = toOpenAiAgentsTools(toolset, { dispatcher });
+    const tools = plue.toOpenAiAgentsTools(toolset, { dispatcher });
     const agent = new Agent({ name: "a", instructions: "i", model, tools });
     await new Runner().run(agent, "?");
     const items = inputs[1] as { type: string; output: unknown }[];

@@ -1,26 +1,7 @@
 /** A program for every hook of a host. The required outcomes are in `hook_cases.json`. */
 
 import { SignJWT } from "jose";
-import {
-  type CallObserver,
-  type CallTelemetry,
-  type CallTickets,
-  defineTool,
-  type DispatchContext,
-  isSuspended,
-  isTool,
-  type Layer,
-  Registry,
-  type SchemaEngine,
-  type SelectableToolHost,
-  type Selection,
-  type Tool,
-  type ToolDispatcherOptions,
-  type ToolIndex,
-  type ToolReader,
-  type ToolSource,
-  type TraceHeaders,
-} from "../../src/core.ts";
+import * as core from "../../src/core.ts";
 import { ToolDispatcher } from "../../src/execute/mod.ts";
 import {
   buildToolset,
@@ -29,20 +10,7 @@ import {
   type ToolRegistryOptions,
   typeboxEngine,
 } from "../../mod.ts";
-import {
-  bearerAuth,
-  composeToolHandler,
-  createToolHandler,
-  type HttpPart,
-  jwtAuth,
-  type JwtAuthOptions,
-  limitFailedLogins,
-  MemoryRateLimitStore,
-  type PartHooks,
-  queryPages,
-  serveListing,
-  type ToolHandlerOptions,
-} from "../../src/adapters/hono/mod.ts";
+import * as plue from "../../src/adapters/hono/mod.ts";
 import * as formats from "../../src/formats/mod.ts";
 import { assertSync, fail, systemClock } from "../../src/tool/mod.ts";
 import { createMcpEndpoint, importMcpServer, skillCatalog } from "../../src/adapters/mcp/mod.ts";
@@ -108,20 +76,20 @@ const FAIL: ToolDefinition = {
   },
 };
 
-function layer(part: Partial<Layer>): Layer {
+function layer(part: Partial<core.Layer>): core.Layer {
   return { name: "bad", stage: "run", ...part };
 }
 
 /** Returns a case for an observer. */
 function observes(
-  observer: (hook: BadHook) => CallObserver,
+  observer: (hook: BadHook) => core.CallObserver,
   tool: ToolDefinition = WAIT,
 ): HookCase {
   return (hook) =>
     call({ tool, dispatcher: { layers: [layer({ observe: () => observer(hook) })] } });
 }
 
-const SHORT: ToolDispatcherOptions = {
+const SHORT: core.ToolDispatcherOptions = {
   timeoutMs: 1_000,
   approvalTimeoutMs: 1_000,
   graceMs: 0,
@@ -130,17 +98,17 @@ const SHORT: ToolDispatcherOptions = {
 
 interface CallSetup {
   readonly request?: object;
-  readonly tool?: Partial<ToolDefinition> | Tool;
+  readonly tool?: Partial<ToolDefinition> | core.Tool;
   readonly registry?: Partial<ToolRegistryOptions>;
-  readonly dispatcher?: ToolDispatcherOptions;
-  readonly context?: DispatchContext;
-  readonly selection?: Selection;
+  readonly dispatcher?: core.ToolDispatcherOptions;
+  readonly context?: core.DispatchContext;
+  readonly selection?: core.Selection;
 }
 
 /** Calls the tool `t`, and returns its content or the code of its failure. */
 async function call({ tool, registry: options, request, ...setup }: CallSetup): Promise<string> {
   const registry = new ToolRegistry({ lifecycleTimeoutMs: 500, ...options });
-  registry.registerTool(isTool(tool) ? tool : { ...WAIT, ...tool } as ToolDefinition);
+  registry.registerTool(core.isTool(tool) ? tool : { ...WAIT, ...tool } as ToolDefinition);
   const toolset = registry.select(setup.selection ?? {});
   const dispatcher = new ToolDispatcher(toolset, { ...SHORT, ...setup.dispatcher });
   const result = await dispatcher.dispatch({ name: "t", ...request }, setup.context);
@@ -152,12 +120,12 @@ async function call({ tool, registry: options, request, ...setup }: CallSetup): 
 
 /** Runs the tool `t` over HTTP, and returns the status. */
 async function request(
-  options: Partial<ToolHandlerOptions>,
+  options: Partial<plue.ToolHandlerOptions>,
   tool: ToolDefinition = WAIT,
   authorization = "Bearer correct-horse-battery",
   query = "",
 ): Promise<string> {
-  const handler = createToolHandler(new ToolRegistry({ tools: [tool] }), {
+  const handler = plue.createToolHandler(new ToolRegistry({ tools: [tool] }), {
     ...("authorize" in options ? {} : { openExecution: true }),
     ...options,
   });
@@ -181,17 +149,17 @@ async function journaled(hook: Partial<JournalSink>): Promise<string> {
   return answer;
 }
 
-const OWN_ROUTE: PartHooks = {
+const OWN_ROUTE: plue.PartHooks = {
   routes: [{ method: "GET", path: "/t", answer: () => new Response("t") }],
 };
 
 /** Sends a request to a handler with one part, and returns the status. */
 async function composed(
-  part: PartHooks | HttpPart,
+  part: plue.PartHooks | plue.HttpPart,
   method = "GET",
   path = "/t",
 ): Promise<string> {
-  const { fetch } = composeToolHandler(new ToolRegistry({ tools: [WAIT] }), {
+  const { fetch } = plue.composeToolHandler(new ToolRegistry({ tools: [WAIT] }), {
     openExecution: true,
     parts: [typeof part === "function" ? part : () => part],
   });
@@ -203,8 +171,8 @@ async function composed(
 const engine = typeboxEngine();
 
 /** An engine that is broken, with a tool that takes no arguments. */
-function callWith(broken: SchemaEngine): Promise<string> {
-  const registry = new Registry({ engine: broken, tools: [WAIT] });
+function callWith(broken: core.SchemaEngine): Promise<string> {
+  const registry = new core.Registry({ engine: broken, tools: [WAIT] });
   return new ToolDispatcher(registry, SHORT).dispatch({ name: "t", arguments: { more: 1 } })
     .then((result) => result.ok ? String(result.content) : result.error.code);
 }
@@ -218,7 +186,7 @@ function callUndisposable(registry: Partial<ToolRegistryOptions>): Promise<strin
 }
 
 /** Uses every operation of an index, and calls the tool. */
-function callWithIndex(index: () => ToolIndex): Promise<string> {
+function callWithIndex(index: () => core.ToolIndex): Promise<string> {
   const registry = new ToolRegistry({ index, tools: [WAIT] });
   const search = (): void => {
     try {
@@ -233,7 +201,7 @@ function callWithIndex(index: () => ToolIndex): Promise<string> {
   return call({ registry: { index } });
 }
 
-const INDEX: ToolIndex = { add() {}, remove() {}, search: () => [] };
+const INDEX: core.ToolIndex = { add() {}, remove() {}, search: () => [] };
 
 const OPENAPI = {
   openapi: "3.1.0",
@@ -254,13 +222,13 @@ async function callOpenApi(options: Parameters<typeof importOpenApi>[1]): Promis
 const MCP_LIST = { tools: [{ name: "t", inputSchema: { type: "object" } }] };
 
 /** Runs the tool `t` for a caller with a valid token. */
-async function requestWithToken(options: Partial<JwtAuthOptions>): Promise<string> {
+async function requestWithToken(options: Partial<plue.JwtAuthOptions>): Promise<string> {
   const secret = "correct-horse-battery-staple-correct";
   const token = await new SignJWT({ sub: "ann" }).setProtectedHeader({ alg: "HS256" }).setIssuedAt()
     .setExpirationTime("1h")
     .setAudience("plue")
     .sign(new TextEncoder().encode(secret));
-  const authorize = jwtAuth({ audience: "plue", secret, ...options });
+  const authorize = plue.jwtAuth({ audience: "plue", secret, ...options });
   return await request({ authorize }, WAIT, `Bearer ${token}`);
 }
 
@@ -448,13 +416,13 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
   "PartHooks.around": (around) => composed({ ...OWN_ROUTE, around }),
   "PartHooks.preflight": (preflight) => composed({ preflight }, "OPTIONS"),
   "QueryPagesOptions.bridge": (bridge) => {
-    const listing = serveListing({ pageOf: queryPages({ bridge }) });
+    const listing = plue.serveListing({ pageOf: plue.queryPages({ bridge }) });
     return composed(listing, "GET", "/tools?bridge=1");
   },
   "ToolHandlerOptions.tools": (tools) => request({ tools }),
   "ToolHandlerOptions.bridge": (bridge) => request({ bridge }, WAIT, undefined, "?bridge=1"),
   "JournalReader.records": async (records) => {
-    const handler = createToolHandler(new ToolRegistry(), {
+    const handler = plue.createToolHandler(new ToolRegistry(), {
       openExplain: true,
       journal: { records },
     });
@@ -476,12 +444,12 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
   },
   "SkillCatalogOptions.onWarning": async (onWarning) =>
     `${(await skillCatalog({ "x/SKILL.md": "" }, { onWarning })).skills.length} skills`,
-  "BearerAuthOptions.verify": (verify) => request({ authorize: bearerAuth({ verify }) }),
+  "BearerAuthOptions.verify": (verify) => request({ authorize: plue.bearerAuth({ verify }) }),
   "JwtAuthOptions.now": (now) => requestWithToken({ now }),
   "JwtAuthOptions.toCaller": (toCaller) => requestWithToken({ toCaller }),
   "FailedLoginsOptions.clientAddress": (clientAddress) =>
     request({
-      authorize: limitFailedLogins(() => ({ principal: "ann" }), {
+      authorize: plue.limitFailedLogins(() => ({ principal: "ann" }), {
         limit: 1,
         windowMs: 1_000,
         clientAddress,
@@ -491,7 +459,9 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
   "RateLimitStore.take": (take) =>
     request({ rateLimit: { limit: 1, windowMs: 1_000, storeTimeoutMs: 500, store: { take } } }),
   "MemoryRateLimitStoreOptions.now": (now) =>
-    request({ rateLimit: { limit: 1, windowMs: 1_000, store: new MemoryRateLimitStore({ now }) } }),
+    request({
+      rateLimit: { limit: 1, windowMs: 1_000, store: new plue.MemoryRateLimitStore({ now }) },
+    }),
   "ObserveOptions.access": (access) => request({ observe: { access } }),
   "CallTelemetry.begin": (begin) => request({ dispatch: { telemetry: { begin } } }),
   "CallSpan.run": (run) => request(traced({ run })),
@@ -570,11 +540,11 @@ export const NO_HOOKS: readonly string[] = Object.values(data.notHooks).flat();
 
 /** A tool's description for a reader, which may fail. */
 function describeWith(
-  description: (reader: ToolReader) => string,
+  description: (reader: core.ToolReader) => string,
   onDescribeError?: BadHook,
 ): string {
   const registry = new ToolRegistry({ tools: [{ ...WAIT, description }] });
-  const source: ToolSource = {
+  const source: core.ToolSource = {
     tools: registry.tools,
     revision: 0,
     getTool: (id) => registry.getTool(id),
@@ -595,7 +565,7 @@ function defineWith(jsonSchema: { readonly input: BadHook; readonly output: BadH
     },
   };
   try {
-    return defineTool({ ...WAIT, parameters: schema, returns: schema }).id;
+    return core.defineTool({ ...WAIT, parameters: schema, returns: schema }).id;
   } catch {
     return "throws";
   }
@@ -606,7 +576,7 @@ async function callOwn(
   broken: Partial<Record<"getTool" | "isAvailable" | "acquire" | "release" | "select", BadHook>>,
 ): Promise<string> {
   const registry = new ToolRegistry({ tools: [{ ...WAIT, isAvailable: () => true }] });
-  const host: SelectableToolHost = {
+  const host: core.SelectableToolHost = {
     engine,
     tools: registry.tools,
     revision: 0,
@@ -667,7 +637,7 @@ const ASKING: Partial<ToolDefinition> = {
 async function resumed(
   { store = memoryCallStore(), tickets, tool = {} }: {
     readonly store?: CallStore;
-    readonly tickets?: CallTickets;
+    readonly tickets?: core.CallTickets;
     readonly tool?: Partial<ToolDefinition>;
   },
 ): Promise<string> {
@@ -677,7 +647,7 @@ async function resumed(
     tickets: tickets ?? sealedTickets({ keys: [new Uint8Array(32)], store }),
   });
   const waiting = await dispatcher.dispatch({ name: "t" });
-  if (!isSuspended(waiting)) return waiting.ok ? "done" : waiting.error.code;
+  if (!core.isSuspended(waiting)) return waiting.ok ? "done" : waiting.error.code;
   const result = await dispatcher.resume(waiting.ticket, { key: { action: "accept" } });
   return result.ok ? String(result.content) : result.error.code;
 }
@@ -742,7 +712,7 @@ function inTransaction(
 }
 
 /** Telemetry that returns a position for each call. */
-const PLACING: CallTelemetry = {
+const PLACING: core.CallTelemetry = {
   begin: () => ({
     place: { traceId: "1".repeat(32), spanId: "1".repeat(16), sampled: true },
     run: (work) => work(),
@@ -751,8 +721,8 @@ const PLACING: CallTelemetry = {
 };
 
 /** Calls with headers that telemetry reads. */
-function readingTrace(headers: TraceHeaders): Promise<string> {
-  const telemetry: CallTelemetry = {
+function readingTrace(headers: core.TraceHeaders): Promise<string> {
+  const telemetry: core.CallTelemetry = {
     begin(call) {
       const { headers } = call;
       // As openTelemetry does.
@@ -765,7 +735,7 @@ function readingTrace(headers: TraceHeaders): Promise<string> {
 
 function traced(
   broken: { readonly run?: BadHook; readonly end?: BadHook },
-): Partial<ToolHandlerOptions> {
+): Partial<plue.ToolHandlerOptions> {
   const span = { place: undefined, run: <R>(work: () => R): R => work(), end() {}, ...broken };
   return { dispatch: { telemetry: { begin: () => span } } };
 }

@@ -1,12 +1,7 @@
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
-import {
-  isSuspended,
-  type SuspendedCall,
-  systemClock,
-  ToolDispatcher,
-  ToolRegistry,
-} from "@plue/tools";
+import * as plue from "@plue/tools";
+import { ToolDispatcher } from "@plue/tools";
 import { memoryCallStore, sealedTickets } from "@plue/tools/calls";
 import { ownerDigest } from "../../../src/execute/durable/mod.ts";
 import { describeCallTickets } from "../../contract/call_tickets_contract.ts";
@@ -19,7 +14,7 @@ describeCallTickets(
 );
 
 describe("sealedTickets()", () => {
-  const registry = new ToolRegistry({
+  const registry = new plue.ToolRegistry({
     tools: [{
       name: "greet",
       description: "Greets.",
@@ -32,9 +27,9 @@ describe("sealedTickets()", () => {
   const ANN = { name: { action: "accept", content: "Ann" } } as const;
   const withKeys = (...keys: (string | Uint8Array)[]): ToolDispatcher =>
     new ToolDispatcher(registry, { tickets: sealedTickets({ keys }) });
-  async function suspend(dispatcher: ToolDispatcher): Promise<SuspendedCall> {
+  async function suspend(dispatcher: ToolDispatcher): Promise<plue.SuspendedCall> {
     const waiting = await dispatcher.dispatch({ name: "greet" });
-    assert(isSuspended(waiting));
+    assert(plue.isSuspended(waiting));
     return waiting;
   }
 
@@ -78,10 +73,10 @@ describe("sealedTickets()", () => {
     const dispatcher = new ToolDispatcher(registry, {
       tickets: sealedTickets({ keys: [secret(1)] }),
       clock: {
-        ...systemClock,
+        ...plue.systemClock,
         setTimeout(wake, ms) {
           timers++;
-          const stop = systemClock.setTimeout(() => (timers--, wake()), ms);
+          const stop = plue.systemClock.setTimeout(() => (timers--, wake()), ms);
           return () => (timers--, stop());
         },
       },

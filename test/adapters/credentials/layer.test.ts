@@ -1,15 +1,7 @@
 /** The layer of credentials, with sources that need no server. */
 
-import {
-  defineTool,
-  type DispatchErrorReport,
-  isSuspended,
-  type Question,
-  ToolDispatcher,
-  type ToolDispatcherOptions,
-  ToolRegistry,
-  ToolResult,
-} from "@plue/tools";
+import * as plue from "@plue/tools";
+import { defineTool, ToolDispatcher, ToolRegistry } from "@plue/tools";
 import { memoryCallStore, storedTickets } from "@plue/tools/calls";
 import {
   type CredentialRequest,
@@ -29,7 +21,7 @@ const ours = fromContext((name, { principal }) => `${name}-of-${principal}`);
 async function call(
   source: CredentialSource,
   execute: Parameters<typeof defineTool>[0]["execute"] & object,
-  options: ToolDispatcherOptions = {},
+  options: plue.ToolDispatcherOptions = {},
 ) {
   const tool = defineTool({
     name: "t",
@@ -37,7 +29,7 @@ async function call(
     credentials: { hub: { scopes: ["repo"] } },
     execute,
   });
-  const reports: DispatchErrorReport[] = [];
+  const reports: plue.DispatchErrorReport[] = [];
   const dispatcher = new ToolDispatcher(new ToolRegistry({ tools: [tool] }), {
     credentials: credentials(source),
     onError: (report) => void reports.push(report),
@@ -47,7 +39,7 @@ async function call(
   return { result, reports, dispatcher };
 }
 
-function contentOf(result: ToolResult): unknown {
+function contentOf(result: plue.ToolResult): unknown {
   return result.ok ? result.content : result.error.code;
 }
 
@@ -200,7 +192,7 @@ describe("credentials()", () => {
     const source = fromContext(() => TOKEN);
     const leaks: readonly ((token: string) => unknown)[] = [
       (token) => ({ deep: [{ token }] }),
-      (token) => ToolResult.error("threw", `401 for ${token}`),
+      (token) => plue.ToolResult.error("threw", `401 for ${token}`),
       (token) => {
         throw Object.assign(new Error(`failed with ${token}`, { cause: new Error(token) }), {
           config: { headers: { authorization: `Bearer ${token}` } },
@@ -298,7 +290,7 @@ describe("credentials() without a credential", () => {
 
   it("shows the URL to a caller that can answer, waits, and continues by itself", async () => {
     const source = new SlowSource();
-    const asked: Question[] = [];
+    const asked: plue.Question[] = [];
     const dispatcher = new ToolDispatcher(registry, { credentials: credentials(source) });
     const result = await dispatcher.dispatch({ name: "t" }, {
       onQuestion(question) {
@@ -324,7 +316,7 @@ describe("credentials() without a credential", () => {
       tickets: storedTickets(memoryCallStore()),
     });
     const waiting = await dispatcher.dispatch({ name: "t" });
-    assert(isSuspended(waiting));
+    assert(plue.isSuspended(waiting));
     const answers = { "credential.hub.1": { action: "accept" } } as const;
     // The ticket is used before the permission: the call waits for it.
     const resumed = dispatcher.resume(waiting.ticket, answers);

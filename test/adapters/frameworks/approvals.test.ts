@@ -1,10 +1,6 @@
 import { assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
-import {
-  frameworkApprovals,
-  toAiSdkTools,
-  toLangChainTools,
-} from "../../../src/adapters/frameworks/mod.ts";
+import * as plue from "../../../src/adapters/frameworks/mod.ts";
 import { credentials, fromContext } from "../../../src/adapters/credentials/mod.ts";
 import { deny, rules } from "../../../src/adapters/rules/mod.ts";
 import { typeboxEngine } from "../../../src/adapters/typebox/mod.ts";
@@ -32,11 +28,11 @@ const dispatcher = new ToolDispatcher(toolset, {
     decide: (call) => Object(call.arguments).amount > 9 ? deny("too much") : "allow",
   }]),
 });
-const approvals = frameworkApprovals(memoryCallStore());
+const approvals = plue.frameworkApprovals(memoryCallStore());
 const call = { toolCallId: "c1", messages: [] };
 
 function payFor(context: DispatchContext, from = dispatcher) {
-  const tool = toAiSdkTools(toolset, { dispatcher: from, approvals, context })["pay"];
+  const tool = plue.toAiSdkTools(toolset, { dispatcher: from, approvals, context })["pay"];
   return {
     asks: async (input: object, messages: readonly unknown[] = []) =>
       await tool?.needsApproval?.(input, { ...call, messages }),
@@ -82,10 +78,10 @@ describe("frameworkApprovals()", () => {
     const decides = new ToolDispatcher(toolset, { engine, approve: () => true });
     assertThrows(() => payFor({}, decides), TypeError, 'the dispatcher must have approve: "ask"');
     assertThrows(() => payFor({ onQuestion: () => null }), TypeError, "exclude each other");
-    assertThrows(() => frameworkApprovals({} as never), TypeError, "Cannot keep approvals");
+    assertThrows(() => plue.frameworkApprovals({} as never), TypeError, "Cannot keep approvals");
     const kit = { tool: () => 0, ToolMessage: Object };
     assertThrows(
-      () => toLangChainTools(toolset, { dispatcher, approvals, ...kit }),
+      () => plue.toLangChainTools(toolset, { dispatcher, approvals, ...kit }),
       TypeError,
       "set both approvals and interrupt, or neither",
     );

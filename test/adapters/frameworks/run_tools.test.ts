@@ -1,13 +1,8 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
 import { sealedTickets } from "../../../src/adapters/calls/mod.ts";
-import {
-  runTools,
-  type RunToolsOptions,
-  streamTools,
-  type SuspendedTurn,
-  type ToolRun,
-} from "../../../src/adapters/frameworks/mod.ts";
+import * as plue from "../../../src/adapters/frameworks/mod.ts";
+import { runTools } from "../../../src/adapters/frameworks/mod.ts";
 import { typeboxEngine } from "../../../src/adapters/typebox/mod.ts";
 import { ToolDispatcher } from "../../../src/execute/mod.ts";
 import type { ClientTarget } from "../../../src/adapters/frameworks/mod.ts";
@@ -67,8 +62,8 @@ describe("runTools()", () => {
     const first = await runTools(client, request, { ...optionsFor(), context });
     assertEquals([first.stop, runs.length, first.messages.length], ["suspended", 0, 2]);
     assert(first.suspended !== undefined);
-    const kept = JSON.parse(JSON.stringify(first)) as ToolRun<never> & {
-      readonly suspended: SuspendedTurn;
+    const kept = JSON.parse(JSON.stringify(first)) as plue.ToolRun<never> & {
+      readonly suspended: plue.SuspendedTurn;
     };
     const [, waiting] = kept.suspended.results;
     assert(waiting !== undefined && isSuspended(waiting));
@@ -179,7 +174,7 @@ describe("runTools()", () => {
       const error = await runTools(
         client as ReturnType<typeof clientOf>,
         body as typeof request,
-        given as RunToolsOptions<"anthropic">,
+        given as plue.RunToolsOptions<"anthropic">,
       ).then(() => undefined, (error: unknown) => error);
       assert(error instanceof TypeError || error instanceof RangeError, words);
       assertStringIncludes(error.message, words);
@@ -220,7 +215,7 @@ describe("streamTools()", () => {
       }
     }
     const client = { messages: { create: (_body: Body) => Promise.resolve(events()) } };
-    for await (const event of streamTools(client, request, optionsFor())) {
+    for await (const event of plue.streamTools(client, request, optionsFor())) {
       assertEquals(event.type, "event");
       break;
     }
@@ -236,7 +231,7 @@ describe("streamTools()", () => {
       }
       const create = (_body: Body) => Promise.resolve(events());
       const client = { chat: { completions: { create } } };
-      for await (const event of streamTools(client, request, { ...optionsFor(), ...CHAT })) {
+      for await (const event of plue.streamTools(client, request, { ...optionsFor(), ...CHAT })) {
         if (event.type === "run") return event.run.messages.at(-1);
       }
       return undefined;

@@ -1,20 +1,15 @@
 import { describe, it } from "bun:test";
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import {
-  type AccessEntry,
-  createToolHandler,
-  serveFormats,
-  type ToolHandlerOptions,
-} from "@plue/tools/hono";
+import * as hono from "@plue/tools/hono";
 import { createToolBridge } from "@plue/tools/finding";
 import * as formats from "@plue/tools/formats";
 import { BASE, execute, execution, handler, idsOf, problemOf, sampleRegistry } from "./support.ts";
 
-function bridged(options: ToolHandlerOptions = {}) {
+function bridged(options: hono.ToolHandlerOptions = {}) {
   return handler({
     openExecution: true,
     bridge: createToolBridge,
-    formats: serveFormats(formats),
+    formats: hono.serveFormats(formats),
     ...options,
   });
 }
@@ -87,8 +82,8 @@ describe("POST /tools/:id/execute?bridge=1", () => {
       execute: () => ++runs,
     });
     const asked: string[] = [];
-    const entries: AccessEntry[] = [];
-    const app = createToolHandler(registry, {
+    const entries: hono.AccessEntry[] = [];
+    const app = hono.createToolHandler(registry, {
       openExecution: true,
       bridge: createToolBridge,
       dispatch: {
@@ -117,7 +112,7 @@ describe("POST /tools/:id/execute?bridge=1", () => {
     const held = new Promise<void>((resolve) => release = resolve);
     const registry = sampleRegistry();
     registry.registerTool({ name: "hold", description: "Holds.", execute: () => held });
-    const app = createToolHandler(registry, {
+    const app = hono.createToolHandler(registry, {
       openExecution: true,
       bridge: createToolBridge,
       selection: { policies: [{ name: "no rm", allow: (tool) => tool?.id !== "rm" }] },

@@ -1,12 +1,7 @@
 import { describe, it } from "bun:test";
 import { assert, assertEquals } from "@std/assert";
 import * as formats from "@plue/tools/formats";
-import {
-  type Caller,
-  createToolHandler,
-  serveFormats,
-  type ToolHandlerOptions,
-} from "@plue/tools/hono";
+import * as hono from "@plue/tools/hono";
 import { defineTool, ToolDispatcher, ToolRegistry } from "@plue/tools";
 import { BASE, execute, execution, problemOf, sampleRegistry } from "./support.ts";
 import { allEvents, sseEvents, sseItems } from "./sse.ts";
@@ -15,7 +10,7 @@ import { toolOf, waitingTool } from "../../support/tool_of.ts";
 const STREAM = { accept: "text/event-stream" };
 
 /** A registry with a tool that waits for a signal, and a tool that streams. */
-function bench(options: ToolHandlerOptions = {}) {
+function bench(options: hono.ToolHandlerOptions = {}) {
   const started = Promise.withResolvers<AbortSignal>();
   const release = Promise.withResolvers<unknown>();
   const yielded: number[] = [];
@@ -60,7 +55,7 @@ function bench(options: ToolHandlerOptions = {}) {
   });
   const { dispatch, ...rest } = options;
   const dispatcher = new ToolDispatcher(registry, { graceMs: 0, ...dispatch });
-  const app = createToolHandler(registry, { openExecution: true, dispatcher, ...rest });
+  const app = hono.createToolHandler(registry, { openExecution: true, dispatcher, ...rest });
   const run = (id: string, body: unknown = {}, init: RequestInit = {}): Promise<Response> =>
     Promise.resolve(
       app.request(`${BASE}/tools/${id}/execute`, { ...execution(body, STREAM), ...init }),
@@ -174,8 +169,8 @@ describe("POST /dispatch/:target", () => {
   it("bounds the results of a turn together", async () => {
     const execute = () => "x".repeat(600_000);
     const registry = new ToolRegistry({ tools: [{ name: "big", description: "Big.", execute }] });
-    const app = createToolHandler(registry, {
-      formats: serveFormats(formats),
+    const app = hono.createToolHandler(registry, {
+      formats: hono.serveFormats(formats),
       openExecution: true,
     });
     for (const [count, codes] of [[8, [undefined]], [16, ["output_too_large"]]] as const) {
@@ -196,8 +191,8 @@ describe("POST /executions/:callId/abort", () => {
 
   it("aborts the calls of a turn", async () => {
     const { tool, begun } = waitingTool();
-    const app = createToolHandler(new ToolRegistry({ tools: [tool] }), {
-      formats: serveFormats(formats),
+    const app = hono.createToolHandler(new ToolRegistry({ tools: [tool] }), {
+      formats: hono.serveFormats(formats),
       openExecution: true,
     });
     const turn = execution([{ type: "tool_use", id: "1", name: "wait", input: {} }], {
@@ -239,7 +234,7 @@ describe("POST /executions/:callId/abort", () => {
 
   it("aborts only the caller's own calls", async () => {
     const { app, started, release } = bench({
-      authorize: (request): Caller => {
+      authorize: (request): hono.Caller => {
         const principal = request.headers.get("x-who");
         return principal === null ? {} : { principal };
       },

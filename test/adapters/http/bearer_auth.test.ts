@@ -1,27 +1,22 @@
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertMatch, assertNotEquals } from "@std/assert";
-import {
-  bearerAuth,
-  type BearerAuthOptions,
-  type Caller,
-  createToolHandler,
-} from "@plue/tools/hono";
+import * as hono from "@plue/tools/hono";
 import { ToolRegistry } from "@plue/tools";
 import { BASE, execution } from "../hono/support.ts";
 import { toolOf, waitingTool } from "../../support/tool_of.ts";
 
 const ANN = "ann's-token-is-long";
 const BOB = "bob's-token-is-long";
-const TOKENS: ReadonlyMap<string, Caller> = new Map([
+const TOKENS: ReadonlyMap<string, hono.Caller> = new Map([
   [ANN, { principal: "ann", role: "control" }],
   [BOB, { principal: "bob" }],
 ]);
 
 async function ask(
   authorization: string | undefined,
-  options: BearerAuthOptions = { tokens: TOKENS },
-): Promise<Caller | Response> {
-  return await bearerAuth(options)(
+  options: hono.BearerAuthOptions = { tokens: TOKENS },
+): Promise<hono.Caller | Response> {
+  return await hono.bearerAuth(options)(
     new Request("http://localhost/", {
       headers: authorization === undefined ? {} : { authorization },
     }),
@@ -41,11 +36,11 @@ describe("bearerAuth()", () => {
     ] as const
   ) {
     it(`names a caller of ${by} without a principal by a digest of its token`, async () => {
-      const authorize = bearerAuth(options);
+      const authorize = hono.bearerAuth(options);
       const name = async (token: string) =>
         (await authorize(
           new Request("http://localhost/", { headers: { authorization: `Bearer ${token}` } }),
-        ) as Caller).principal;
+        ) as hono.Caller).principal;
       const [ann, bob] = [await name(ANN), await name(BOB)];
       assertMatch(ann ?? "", /^token:[0-9a-f]{32}$/);
       assertNotEquals(ann, bob);
@@ -57,8 +52,8 @@ describe("bearerAuth()", () => {
     let runs = 0;
     const { tool, begun } = waitingTool();
     const registry = new ToolRegistry({ tools: [toolOf("count", () => ++runs), tool] });
-    const app = createToolHandler(registry, {
-      authorize: bearerAuth({ tokens: new Map([[ANN, {}], [BOB, {}]]) }),
+    const app = hono.createToolHandler(registry, {
+      authorize: hono.bearerAuth({ tokens: new Map([[ANN, {}], [BOB, {}]]) }),
     });
     const post = async (path: string, token: string): Promise<Response> =>
       await app.request(
@@ -102,7 +97,7 @@ describe("bearerAuth()", () => {
   }
 
   it("calls a function, which may reject callers itself", async () => {
-    const verify: NonNullable<BearerAuthOptions["verify"]> = (token, request) =>
+    const verify: NonNullable<hono.BearerAuthOptions["verify"]> = (token, request) =>
       token === "slow"
         ? new Response(null, { status: 503 })
         : token === new URL(request.url).hostname
@@ -127,7 +122,7 @@ describe("bearerAuth()", () => {
 
   it("ignores later changes of the passed map", async () => {
     const tokens = new Map(TOKENS);
-    const authorize = bearerAuth({ tokens });
+    const authorize = hono.bearerAuth({ tokens });
     tokens.set("a-later-token-is-long", {});
     const answer = await authorize(
       new Request("http://localhost/", {

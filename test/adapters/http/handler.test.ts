@@ -1,23 +1,7 @@
 import { describe, it } from "bun:test";
 import { assertEquals, assertThrows } from "@std/assert";
-import {
-  type AccessEntry,
-  allowCrossOrigin,
-  type ComposedHandlerOptions,
-  composeToolHandler,
-  createToolHandler,
-  type HttpPart,
-  limitRate,
-  observeRequests,
-  queryPages,
-  serveCalls,
-  serveExecution,
-  serveExplanations,
-  serveHealth,
-  serveListing,
-  serveMetrics,
-  streamCall,
-} from "@plue/tools/hono";
+import * as hono from "@plue/tools/hono";
+import { composeToolHandler, type HttpPart, serveExecution, serveListing } from "@plue/tools/hono";
 import { ToolDispatcher } from "@plue/tools";
 import { BASE, execution, idsOf, problemOf, sampleRegistry } from "../hono/support.ts";
 
@@ -30,7 +14,7 @@ const send = async (
   parts: readonly HttpPart[],
   path: string,
   init: RequestInit = {},
-  options: Omit<ComposedHandlerOptions, "parts"> = {},
+  options: Omit<hono.ComposedHandlerOptions, "parts"> = {},
 ): Promise<Response> =>
   await composeToolHandler(registry, { openExecution: true, dispatcher, ...options, parts })
     .fetch(new Request(BASE + path, init));
@@ -42,11 +26,11 @@ describe("composeToolHandler()", () => {
     const paths: Record<string, readonly HttpPart[]> = {
       "/tools": [serveListing()],
       "/tools/echo": [serveListing()],
-      "/tools/echo/explain": [serveExplanations()],
-      "/explain": [serveExplanations()],
-      "/calls": [serveCalls()],
-      "/metrics": [serveMetrics()],
-      "/healthz": [serveHealth()],
+      "/tools/echo/explain": [hono.serveExplanations()],
+      "/explain": [hono.serveExplanations()],
+      "/calls": [hono.serveCalls()],
+      "/metrics": [hono.serveMetrics()],
+      "/healthz": [hono.serveHealth()],
     };
     for (const [path, parts] of Object.entries(paths)) {
       assertEquals((await send(parts, path)).status, 200, path);
@@ -61,7 +45,7 @@ describe("composeToolHandler()", () => {
     for (
       const response of [
         await send([serveExecution()], "/tools/echo/execute", call),
-        await createToolHandler(registry, { openExecution: true })
+        await hono.createToolHandler(registry, { openExecution: true })
           .request(`${BASE}/tools/echo/execute`, call),
       ]
     ) {
@@ -72,7 +56,7 @@ describe("composeToolHandler()", () => {
   });
 
   it("rejects other hosts, except on the route for health checks", async () => {
-    const { fetch } = composeToolHandler(registry, { parts: [serveListing(), serveHealth()] });
+    const { fetch } = composeToolHandler(registry, { parts: [serveListing(), hono.serveHealth()] });
     const statuses = [];
     for (const path of ["/tools", "/healthz"]) {
       statuses.push((await fetch(new Request(`http://other.example${path}`))).status);
@@ -86,7 +70,10 @@ describe("composeToolHandler()", () => {
     const headers = { "if-none-match": whole.headers.get("etag") ?? "" };
     assertEquals((await send([serveListing()], "/tools", { headers })).status, 304);
     assertEquals((await send([serveListing()], "/tools?q=echo")).status, 400);
-    const queried = await send([serveListing({ pageOf: queryPages() })], "/tools?tagsAny=text");
+    const queried = await send(
+      [serveListing({ pageOf: hono.queryPages() })],
+      "/tools?tagsAny=text",
+    );
     assertEquals(await idsOf(queried), ["echo"]);
   });
 
@@ -99,12 +86,15 @@ describe("composeToolHandler()", () => {
       return response.headers.get("content-type");
     };
     assertEquals(await typeOf(serveExecution()), "application/json");
-    assertEquals(await typeOf(serveExecution({ streamCall })), "text/event-stream");
+    assertEquals(
+      await typeOf(serveExecution({ streamCall: hono.streamCall })),
+      "text/event-stream",
+    );
   });
 
   it("rejects parts whose layers the dispatcher does not have", async () => {
     assertThrows(
-      () => composeToolHandler(registry, { parts: [serveMetrics()] }),
+      () => composeToolHandler(registry, { parts: [hono.serveMetrics()] }),
       TypeError,
       "the dispatcher must be a ToolDispatcher",
     );
@@ -118,13 +108,13 @@ describe("composeToolHandler()", () => {
   });
 
   it("counts, logs and exposes every response with the corresponding parts", async () => {
-    const entries: AccessEntry[] = [];
+    const entries: hono.AccessEntry[] = [];
     const { fetch } = composeToolHandler(registry, {
       allowedOrigins: ["https://app.example"],
       parts: [
-        observeRequests({ access: (entry) => void entries.push(entry) }),
-        allowCrossOrigin(),
-        limitRate({ limit: 1, windowMs: 60_000 }),
+        hono.observeRequests({ access: (entry) => void entries.push(entry) }),
+        hono.allowCrossOrigin(),
+        hono.limitRate({ limit: 1, windowMs: 60_000 }),
         serveListing(),
       ],
     });
@@ -191,7 +181,7 @@ describe("composeToolHandler()", () => {
     assertEquals([head.headers.get("content-length"), head.body], [String(body.length), null]);
     const wrong = await send([serveListing()], "/tools", { method: "DELETE" });
     assertEquals([wrong.status, wrong.headers.get("allow")], [405, "GET, HEAD"]);
-    const calls = await send([serveCalls()], "/calls/x", { method: "PUT" });
+    const calls = await send([hono.serveCalls()], "/calls/x", { method: "PUT" });
     assertEquals(calls.headers.get("allow"), "GET, HEAD, POST, DELETE");
   });
 });
@@ -199,7 +189,7 @@ describe("composeToolHandler()", () => {
 describe("createToolHandler()", () => {
   it("responds in the same way when it is mounted in another app", async () => {
     const { Hono } = await import("hono");
-    const tools = createToolHandler(registry, { openExecution: true });
+    const tools = hono.createToolHandler(registry, { openExecution: true });
     const app = new Hono().route("/api/:tenant", tools);
     for (
       const [path, init] of [
@@ -216,7 +206,7 @@ describe("createToolHandler()", () => {
   });
 
   it("passes other paths to the added routes", async () => {
-    const app = createToolHandler(registry, { openExecution: true });
+    const app = hono.createToolHandler(registry, { openExecution: true });
     app.get("/more", (c) => c.text("more"));
     assertEquals(await (await app.request(`${BASE}/more`)).text(), "more");
     assertEquals((await app.request(`${BASE}/none`)).status, 404);

@@ -1,23 +1,6 @@
 import { describe, it } from "bun:test";
 import { assertEquals, assertThrows } from "@std/assert";
-import {
-  bearerAuth,
-  type BearerAuthOptions,
-  type ComposedHandlerOptions,
-  composeToolHandler,
-  type FailedLoginsOptions,
-  jwtAuth,
-  type JwtAuthOptions,
-  limitFailedLogins,
-  limitRate,
-  MemoryRateLimitStore,
-  type MemoryRateLimitStoreOptions,
-  type RateLimitOptions,
-  serveFormats,
-  type ServeFormatsOptions,
-  storedRateLimits,
-  type ToolHandlerOptions,
-} from "@plue/tools/hono";
+import * as hono from "@plue/tools/hono";
 import { ToolDispatcher, ToolRegistry } from "@plue/tools";
 import { memoryCallStore } from "@plue/tools/calls";
 import { createMcpEndpoint } from "@plue/tools/mcp";
@@ -29,22 +12,27 @@ const WINDOW = { limit: 1, windowMs: 1 };
 const ISSUER = "https://issuer.example";
 const RESOURCE = { resource: "https://tools.example.com", authorizationServers: [ISSUER] };
 
-const serve = (options: unknown): unknown => handler(options as ToolHandlerOptions);
+const serve = (options: unknown): unknown => handler(options as hono.ToolHandlerOptions);
 const jwt = (options: object): unknown =>
-  jwtAuth(
-    { jwksUrl: ISSUER, issuer: ISSUER, audience: ISSUER, ...options } as unknown as JwtAuthOptions,
+  hono.jwtAuth(
+    {
+      jwksUrl: ISSUER,
+      issuer: ISSUER,
+      audience: ISSUER,
+      ...options,
+    } as unknown as hono.JwtAuthOptions,
   );
 const logins = (options: object): unknown =>
-  limitFailedLogins(() => ({}), {
+  hono.limitFailedLogins(() => ({}), {
     ...WINDOW,
     clientAddress: () => undefined,
     ...options,
-  } as FailedLoginsOptions);
+  } as hono.FailedLoginsOptions);
 const compose = (options: unknown): unknown =>
-  composeToolHandler(new ToolRegistry(), options as ComposedHandlerOptions);
-const bearer = (options: unknown): unknown => bearerAuth(options as BearerAuthOptions);
+  hono.composeToolHandler(new ToolRegistry(), options as hono.ComposedHandlerOptions);
+const bearer = (options: unknown): unknown => hono.bearerAuth(options as hono.BearerAuthOptions);
 const callerOf = (caller: object): unknown => bearer({ tokens: new Map([[TOKEN, caller]]) });
-const limiter = (options: unknown): unknown => limitRate(options as RateLimitOptions);
+const limiter = (options: unknown): unknown => hono.limitRate(options as hono.RateLimitOptions);
 
 /** A function, its options, and a part of the error message. */
 const WRONG: readonly (readonly [what: string, make: () => unknown, words: string])[] = [
@@ -89,7 +77,7 @@ const WRONG: readonly (readonly [what: string, make: () => unknown, words: strin
   ],
   [
     "MemoryRateLimitStore",
-    () => new MemoryRateLimitStore({ maxKey: 1 } as MemoryRateLimitStoreOptions),
+    () => new hono.MemoryRateLimitStore({ maxKey: 1 } as hono.MemoryRateLimitStoreOptions),
     'did you mean "maxKeys"',
   ],
   ["observe", () => serve({ observe: { acces() {} } }), 'did you mean "access"'],
@@ -105,12 +93,16 @@ const WRONG: readonly (readonly [what: string, make: () => unknown, words: strin
   ],
   [
     "serveFormats",
-    () => serveFormats(formats, { openApi: {} } as ServeFormatsOptions),
+    () => hono.serveFormats(formats, { openApi: {} } as hono.ServeFormatsOptions),
     'did you mean "openapi"',
   ],
   [
     "serveFormats: openapi",
-    () => serveFormats(formats, { openapi: { server: ["x"] } } as unknown as ServeFormatsOptions),
+    () =>
+      hono.serveFormats(
+        formats,
+        { openapi: { server: ["x"] } } as unknown as hono.ServeFormatsOptions,
+      ),
     'did you mean "servers"',
   ],
 ];
@@ -193,13 +185,13 @@ const ALL: typeof WRONG = [
     [{ windowMs: 0.5 }, "the option windowMs must be"],
     [{ clientAddress: undefined }, "the option clientAddress must be"],
   ]),
-  ...rejected("storedRateLimits", (options) => storedRateLimits(memoryCallStore(), options), [
+  ...rejected("storedRateLimits", (options) => hono.storedRateLimits(memoryCallStore(), options), [
     [{ permits: 5 }, "permits"],
     [{ maxPermits: 0 }, "maxPermits"],
     [{ maxPermits: 1.5 }, "maxPermits"],
     [{ maxPermits: NaN }, "maxPermits"],
   ]),
-  ...rejected("MemoryRateLimitStore", (options) => new MemoryRateLimitStore(options), [
+  ...rejected("MemoryRateLimitStore", (options) => new hono.MemoryRateLimitStore(options), [
     [{ maxKeys: 0 }, "maxKeys"],
   ]),
   ...rejected("createMcpEndpoint", (options) => createMcpEndpoint(new ToolRegistry(), options), [
@@ -244,8 +236,8 @@ describe("options", () => {
       explain: true,
     });
     callerOf({ role: undefined, scopes: undefined, principal: undefined });
-    logins({ header: "x-api-key", store: new MemoryRateLimitStore({ maxKeys: 1 }) });
-    limiter({ ...WINDOW, keyOf: () => "", store: new MemoryRateLimitStore() });
+    logins({ header: "x-api-key", store: new hono.MemoryRateLimitStore({ maxKeys: 1 }) });
+    limiter({ ...WINDOW, keyOf: () => "", store: new hono.MemoryRateLimitStore() });
     serve({ observe: { access() {} }, protectedResource: { ...RESOURCE, scopes: ["a"] } });
   });
 });

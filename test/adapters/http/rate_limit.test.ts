@@ -1,22 +1,14 @@
 import { describe, it } from "bun:test";
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import {
-  bearerAuth,
-  createToolHandler,
-  type FailedLoginsOptions,
-  limitFailedLogins,
-  MemoryRateLimitStore,
-  type RateLimitOptions,
-  type ToolHandlerOptions,
-} from "@plue/tools/hono";
+import * as hono from "@plue/tools/hono";
 import { BASE, handler, problemOf, sampleRegistry } from "../hono/support.ts";
 import data from "./rate_limit.json" with { type: "json" };
 
 describe("rateLimit", () => {
   function limited(
     limit: number,
-    more: Partial<RateLimitOptions> = {},
-    options: ToolHandlerOptions = {},
+    more: Partial<hono.RateLimitOptions> = {},
+    options: hono.ToolHandlerOptions = {},
   ) {
     const app = handler({
       ...options,
@@ -39,7 +31,7 @@ describe("rateLimit", () => {
 
   it("counts neither rejected callers nor health checks", async () => {
     let asked = 0;
-    const app = createToolHandler(sampleRegistry(), {
+    const app = hono.createToolHandler(sampleRegistry(), {
       authorize: () => new Response(null, { status: 401 }),
       rateLimit: {
         limit: 1,
@@ -76,16 +68,19 @@ describe("rateLimit", () => {
 
 const ANN = "ann's-token-is-long";
 
-function serveLogins(options: Partial<FailedLoginsOptions> = {}) {
+function serveLogins(options: Partial<hono.FailedLoginsOptions> = {}) {
   const clock = { now: 0 };
-  const app = createToolHandler(sampleRegistry(), {
-    authorize: limitFailedLogins(bearerAuth({ tokens: new Map([[ANN, { principal: "ann" }]]) }), {
-      limit: 2,
-      windowMs: 60_000,
-      store: new MemoryRateLimitStore({ now: () => clock.now }),
-      clientAddress: (_, env) => (env as { address?: string }).address,
-      ...options,
-    }),
+  const app = hono.createToolHandler(sampleRegistry(), {
+    authorize: hono.limitFailedLogins(
+      hono.bearerAuth({ tokens: new Map([[ANN, { principal: "ann" }]]) }),
+      {
+        limit: 2,
+        windowMs: 60_000,
+        store: new hono.MemoryRateLimitStore({ now: () => clock.now }),
+        clientAddress: (_, env) => (env as { address?: string }).address,
+        ...options,
+      },
+    ),
   });
   const ask = async (token: string | undefined, address?: string): Promise<Response> =>
     await app.request(
@@ -155,7 +150,7 @@ describe("limitFailedLogins()", () => {
   }
 
   it("reads the header of the option", async () => {
-    const limited = limitFailedLogins(() => new Response(null, { status: 401 }), {
+    const limited = hono.limitFailedLogins(() => new Response(null, { status: 401 }), {
       limit: 1,
       windowMs: 1_000,
       header: "x-api-key",
@@ -177,10 +172,10 @@ describe("limitFailedLogins()", () => {
   ) {
     it(`rejects all logins, and logs the error, if clientAddress ${what}`, async () => {
       const told: unknown[] = [];
-      const authorize = limitFailedLogins(() => ({}), {
+      const authorize = hono.limitFailedLogins(() => ({}), {
         limit: 1,
         windowMs: 1,
-        clientAddress: clientAddress as FailedLoginsOptions["clientAddress"],
+        clientAddress: clientAddress as hono.FailedLoginsOptions["clientAddress"],
       });
       const app = handler({ authorize, onError: (error) => void told.push(error) });
       const ask = async (headers: Record<string, string>): Promise<number> =>
@@ -194,7 +189,7 @@ describe("limitFailedLogins()", () => {
 
   it("limits a site with a whole /48 to the failures of 16 clients", async () => {
     const { status } = serveLogins({
-      store: new MemoryRateLimitStore({ maxKeys: 100, now: () => 0 }),
+      store: new hono.MemoryRateLimitStore({ maxKeys: 100, now: () => 0 }),
     });
     assertEquals([await status("guess", "2001:db8:1::1"), await status("guess", "2001:db8:1::1")], [
       401,

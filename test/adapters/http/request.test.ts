@@ -2,13 +2,7 @@ import { describe, it } from "bun:test";
 import { assert, assertEquals } from "@std/assert";
 import { ToolRegistry } from "@plue/tools";
 import type { AccessEntry } from "@plue/tools/hono";
-import {
-  type HttpOptions,
-  json,
-  type RequestAnswer,
-  sharedParts,
-  ToolServer,
-} from "../../../src/adapters/http/mod.ts";
+import * as http from "../../../src/adapters/http/mod.ts";
 import { toolOf } from "../../support/tool_of.ts";
 import { isResponse } from "../../../src/adapters/http/responses.ts";
 
@@ -19,21 +13,21 @@ const registry = new ToolRegistry({
   ],
 });
 interface Given {
-  readonly options?: HttpOptions;
+  readonly options?: http.HttpOptions;
   readonly headers?: Record<string, string>;
   readonly body?: string;
   readonly executionCtx?: unknown;
 }
 
 /** Answers one request without Hono. */
-async function ask(answer: RequestAnswer, given: Given = {}): Promise<Response> {
+async function ask(answer: http.RequestAnswer, given: Given = {}): Promise<Response> {
   const { options = {}, headers = {}, body, executionCtx } = given;
   const raw = new Request("http://localhost/any", {
     headers,
     ...(body === undefined ? {} : { method: "POST", body }),
   });
-  const server = new ToolServer(registry, options);
-  for (const part of sharedParts(options)) server.install(part);
+  const server = new http.ToolServer(registry, options);
+  for (const part of http.sharedParts(options)) server.install(part);
   const respond = () => server.answer({ req: { raw }, env: {}, executionCtx }, "/any", answer);
   return await (server.around?.(raw, respond) ?? respond());
 }
@@ -60,7 +54,7 @@ describe("ToolRequest", () => {
       const call = request.beginCall("open", "c1");
       call.end(await request.dispatcher.dispatch({ name: "open", arguments: {} }));
       request.beginCall("none", "c2");
-      return json("done");
+      return http.json("done");
     }, { options });
     const [entry] = entries;
     assertEquals([entry?.route, entry?.calls], ["/any", [
@@ -70,7 +64,7 @@ describe("ToolRequest", () => {
   });
 
   it("returns a problem of the client if a body is late or ends early", async () => {
-    const answer: RequestAnswer = async (request) => json(await request.readJson());
+    const answer: http.RequestAnswer = async (request) => http.json(await request.readJson());
     const errors: unknown[] = [];
     const options = { bodyTimeoutMs: 1, onError: (error: unknown) => void errors.push(error) };
     const send = async (body: ReadableStream<Uint8Array>, used = false): Promise<Response> => {
@@ -81,7 +75,7 @@ describe("ToolRequest", () => {
         duplex: "half",
       } as RequestInit);
       if (used) await raw.text();
-      const server = new ToolServer(registry, options);
+      const server = new http.ToolServer(registry, options);
       return await server.answer({ req: { raw }, env: {}, executionCtx: undefined }, "/", answer);
     };
     const late = await send(new ReadableStream({ pull: () => new Promise(() => {}) }));
@@ -102,9 +96,9 @@ describe("ToolRequest", () => {
   it("passes work to the platform with waitUntil", async () => {
     const handed: unknown[] = [];
     const work = Promise.resolve();
-    const answer: RequestAnswer = (request) => {
+    const answer: http.RequestAnswer = (request) => {
       request.keepAlive(work);
-      return json("done");
+      return http.json("done");
     };
     await ask(answer, { executionCtx: { waitUntil: (promise: unknown) => handed.push(promise) } });
     await ask(answer, { executionCtx: "a server of Bun's" });

@@ -1,11 +1,6 @@
 import { assertEquals, assertGreater, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
-import {
-  type CallStore,
-  memoryCallStore,
-  storedKeys,
-  storedTickets,
-} from "../../../src/adapters/calls/mod.ts";
+import * as plue from "../../../src/adapters/calls/mod.ts";
 import { oauthCredentials } from "../../../src/adapters/credentials/mod.ts";
 import { tenantPrefix, withTenant } from "../../../src/adapters/http/identity.ts";
 import { storedRateLimits } from "../../../src/adapters/hono/mod.ts";
@@ -40,7 +35,7 @@ describe("withTenant()", () => {
   }
 });
 
-type Write = (store: CallStore, context: DispatchContext) => Promise<unknown>;
+type Write = (store: plue.CallStore, context: DispatchContext) => Promise<unknown>;
 
 const tool = {
   name: "read",
@@ -51,7 +46,7 @@ const tool = {
   execute: () => "text",
 } as const;
 
-function dispatching(optionsOf: (store: CallStore) => ToolDispatcherOptions): Write {
+function dispatching(optionsOf: (store: plue.CallStore) => ToolDispatcherOptions): Write {
   return async (store, context) => {
     const registry = new ToolRegistry({ tools: [tool] });
     return await new ToolDispatcher(registry, optionsOf(store)).dispatch({ name: "read" }, context);
@@ -60,7 +55,7 @@ function dispatching(optionsOf: (store: CallStore) => ToolDispatcherOptions): Wr
 
 /** The writes of each kind of key. The test of the architecture compares the kinds with \`src\`. */
 const WRITES: Readonly<Record<string, Write>> = {
-  key: dispatching((store) => ({ idempotency: { kept: storedKeys(store) } })),
+  key: dispatching((store) => ({ idempotency: { kept: plue.storedKeys(store) } })),
   result: dispatching((store) => ({
     layers: [cacheResults({ tools: { read: { ttlMs: 60_000 } }, store })],
   })),
@@ -69,7 +64,7 @@ const WRITES: Readonly<Record<string, Write>> = {
   })),
   labels: dispatching((store) => ({ rules: rules([noTrifecta()], { store }) })),
   ticket: dispatching((store) => ({
-    ...{ tickets: storedTickets(store), approve: "ask" },
+    ...{ tickets: plue.storedTickets(store), approve: "ask" },
     rules: rules([{ name: "ask", decide: () => ask("Read it?") }]),
   })),
   task: (store, context) => {
@@ -108,7 +103,7 @@ const WRITES: Readonly<Record<string, Write>> = {
 async function ownersOf(kind: string, write: Write): Promise<readonly string[][]> {
   return await Promise.all(["acme", "beta"].map(async (tenant) => {
     const owners: string[] = [];
-    const store = memoryCallStore();
+    const store = plue.memoryCallStore();
     const { principal, callContext: context } = withTenant({ ...ANN, tenant });
     const noting = new Proxy(store, {
       get(target, name) {

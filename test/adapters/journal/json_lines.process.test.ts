@@ -10,19 +10,7 @@ import {
 import { afterAll, beforeAll, describe, it } from "bun:test";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import {
-  appendFileSync,
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  truncateSync,
-  utimesSync,
-  writeFileSync,
-} from "node:fs";
+import * as fs from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import process from "node:process";
@@ -36,7 +24,7 @@ import {
 import { maybe } from "../../support/skip.ts";
 import { recorded } from "./support.ts";
 
-const withFull = maybe(existsSync("/dev/full"), "this system has no /dev/full");
+const withFull = maybe(fs.existsSync("/dev/full"), "this system has no /dev/full");
 
 /** The arguments of this runtime before the name of a program. */
 const RUN = "Deno" in globalThis
@@ -46,7 +34,7 @@ const RUN = "Deno" in globalThis
 let folder: string;
 let count = 0;
 const newFile = (): string => join(folder, `j${++count}.jsonl`);
-const linesIn = (file: string): string[] => readFileSync(file, "utf8").split("\n").slice(0, -1);
+const linesIn = (file: string): string[] => fs.readFileSync(file, "utf8").split("\n").slice(0, -1);
 const verified = (file: string): Promise<JournalVerdict> =>
   verifyJournal(jsonLines(file).pages("oldest first"));
 const opened = (file: string): ReturnType<typeof journal> =>
@@ -64,9 +52,9 @@ function start(file: string) {
 
 describe("jsonLines()", () => {
   beforeAll(() => {
-    folder = mkdtempSync(join(tmpdir(), "plue-journal-"));
+    folder = fs.mkdtempSync(join(tmpdir(), "plue-journal-"));
   });
-  afterAll(() => rmSync(folder, { recursive: true }));
+  afterAll(() => fs.rmSync(folder, { recursive: true }));
 
   it("appends lines that can be verified, in a file of its user, and continues them later", async () => {
     const file = newFile();
@@ -77,7 +65,7 @@ describe("jsonLines()", () => {
     }
     const { ok, records, interrupted } = await verified(file);
     assertEquals([ok, records, interrupted], [true, 9, []]);
-    for (const path of [file, `${file}.lock`]) assertEquals(statSync(path).mode & 0o777, 0o600);
+    for (const path of [file, `${file}.lock`]) assertEquals(fs.statSync(path).mode & 0o777, 0o600);
   });
 
   it("continues a journal whose last line is longer than the first block that is read", async () => {
@@ -87,9 +75,9 @@ describe("jsonLines()", () => {
     await call("ping", { text: "x".repeat(3_000_000) });
     await kept.flush();
     // As after the end of its process: without an end, and with an incomplete line.
-    const bytes = readFileSync(file, "utf8");
+    const bytes = fs.readFileSync(file, "utf8");
     await kept.close();
-    writeFileSync(file, `${bytes}{"previous":"abc`);
+    fs.writeFileSync(file, `${bytes}{"previous":"abc`);
     await opened(file).close();
     const { ok, records, interrupted } = await verified(file);
     assertEquals([ok, records, interrupted], [true, 4, [2]]);
@@ -104,7 +92,9 @@ describe("jsonLines()", () => {
       await kept.flush();
     }
     await kept.close();
-    const { length } = readdirSync(folder).filter((name) => name.startsWith(`${basename(file)}.`));
+    const { length } = fs.readdirSync(folder).filter((name) =>
+      name.startsWith(`${basename(file)}.`)
+    );
     assertGreater(length, 2);
     const ids = await Array.fromAsync(readJournal(jsonLines(file)), ({ callId }) => callId);
     assertEquals(ids.filter((id) => id !== undefined).join(" "), "c8 c7 c6 c5 c4 c3 c2 c1 c0");
@@ -115,13 +105,13 @@ describe("jsonLines()", () => {
     const daily = newFile();
     for (const isDaily of [false, true]) {
       await opened(daily).close();
-      utimesSync(daily, 1, 1);
+      fs.utimesSync(daily, 1, 1);
       const next = journal({
         sink: jsonLines(daily, { daily: isDaily }),
         onFailure: "refuse-calls",
       });
       await next.close();
-      assertEquals(existsSync(`${daily}.1`), isDaily);
+      assertEquals(fs.existsSync(`${daily}.1`), isDaily);
     }
     // The lock is not a part of the journal.
     assertEquals((await verified(daily)).records, 8);
@@ -167,8 +157,8 @@ describe("jsonLines()", () => {
   it("reads no line that is longer than 64 MiB", async () => {
     const file = newFile();
     // A file without blocks on the disk.
-    writeFileSync(file, "");
-    truncateSync(file, 2 ** 26 + 2 ** 21);
+    fs.writeFileSync(file, "");
+    fs.truncateSync(file, 2 ** 26 + 2 ** 21);
     const reading = Array.fromAsync(readJournal(jsonLines(file)));
     await assertRejects(() => reading, TypeError, `a line of ${file} is too long`);
     assertEquals((await verified(file)).problem?.why, "it is too long");
@@ -189,7 +179,9 @@ describe("jsonLines()", () => {
     const { call, journal: kept } = recorded([{ name: "ping" }], { sink: jsonLines(file) });
     await call("ping");
     await kept.flush();
-    for (const change of [() => appendFileSync(file, "a line\n"), () => truncateSync(file, 100)]) {
+    for (
+      const change of [() => fs.appendFileSync(file, "a line\n"), () => fs.truncateSync(file, 100)]
+    ) {
       change();
       await call("ping");
       await assertRejects(() => kept.flush(), TypeError, "another program changed");
@@ -200,19 +192,19 @@ describe("jsonLines()", () => {
   it("changes no byte of a file that is not a journal", async () => {
     for (const text of ["a note without an end", "a note\n", "a note\nand another", '{"a":1}\n']) {
       const file = newFile();
-      writeFileSync(file, text);
+      fs.writeFileSync(file, text);
       const kept = opened(file);
       await assertRejects(() => kept.flush(), TypeError, "Cannot");
       await assertRejects(() => kept.flush(), TypeError, "Cannot");
       await kept.close().catch(() => {});
-      assertEquals(readFileSync(file, "utf8"), text);
+      assertEquals(fs.readFileSync(file, "utf8"), text);
     }
   });
 
   for (const onFailure of ["refuse-calls", "drop-and-count"] as const) {
     withFull(`reports a full disk, and then follows the option ${onFailure}`, async () => {
       const file = newFile();
-      symlinkSync("/dev/full", file);
+      fs.symlinkSync("/dev/full", file);
       const { call, journal: kept } = recorded([{ name: "ping", execute: () => "pong" }], {
         ...{ sink: jsonLines(file), onFailure },
       });

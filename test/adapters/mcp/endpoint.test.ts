@@ -1,25 +1,12 @@
-import {
-  type CallTelemetry,
-  defineTool,
-  type Tool,
-  ToolDispatcher,
-  ToolRegistry,
-  ToolResult,
-} from "@plue/tools";
+import * as plue from "@plue/tools";
+import { ToolRegistry } from "@plue/tools";
 import { coerceArguments } from "@plue/tools/calls";
 import { type AccessEntry, createToolHandler } from "@plue/tools/hono";
 import { createMcpEndpoint } from "@plue/tools/mcp";
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import {
-  askModern,
-  beginSession,
-  connect,
-  legacyRequest,
-  messageIn,
-  modernRequest,
-  URL_OF_MCP,
-} from "./support.ts";
+import * as support from "./support.ts";
+import { connect, legacyRequest, messageIn, modernRequest } from "./support.ts";
 import { toolOf, waitingTool } from "../../support/tool_of.ts";
 import { type NamedTools, runTranscripts } from "../hono/transcript.ts";
 import data from "./transcripts/endpoint.json" with { type: "json" };
@@ -34,14 +21,14 @@ const summing = {
     required: ["a", "b"],
   },
 } as const;
-const sum = defineTool({ ...summing, execute: ({ a, b }) => a + b });
+const sum = plue.defineTool({ ...summing, execute: ({ a, b }) => a + b });
 /** The same, asynchronously. */
-const slowSum = defineTool({
+const slowSum = plue.defineTool({
   ...summing,
   execute: ({ a, b }) => new Promise<number>((resolve) => setTimeout(() => resolve(a + b))),
 });
-const named = (name: string): Tool => toolOf(name);
-const open = (...tools: readonly Tool[]) =>
+const named = (name: string): plue.Tool => toolOf(name);
+const open = (...tools: readonly plue.Tool[]) =>
   createMcpEndpoint(new ToolRegistry({ tools }), { openExecution: true });
 
 const DOT = { type: "image", data: "R0lGODlhAQABAAAAACw=", mimeType: "image/gif" } as const;
@@ -56,7 +43,7 @@ const NAMED: NamedTools = {
   dots: () => [
     toolOf(
       "made",
-      () => ToolResult.blocks([DOT], { structuredContent: { dots: 1 }, metadata: { x: 1 } }),
+      () => plue.ToolResult.blocks([DOT], { structuredContent: { dots: 1 }, metadata: { x: 1 } }),
     ),
     toolOf("like", () => ({ content: [DOT] })),
   ],
@@ -106,7 +93,7 @@ describe("createMcpEndpoint()", () => {
     });
     const mcp = createMcpEndpoint(registry, {
       ...{ name: "tools", version: "1", openExecution: true },
-      dispatcher: new ToolDispatcher(registry, { repair: coerceArguments() }),
+      dispatcher: new plue.ToolDispatcher(registry, { repair: coerceArguments() }),
     });
     const response = await mcp.fetch(
       modernRequest("tools/call", { name: "twice", arguments: { n: "4" } }),
@@ -116,7 +103,7 @@ describe("createMcpEndpoint()", () => {
   });
 
   it("logs metadata and output of a tool, to clients that request it", async () => {
-    const mcp = open(defineTool({
+    const mcp = open(plue.defineTool({
       name: "talk",
       description: "Talks.",
       async *execute(_, { metadata }) {
@@ -144,7 +131,7 @@ describe("createMcpEndpoint()", () => {
     it(`pauses a tool at the pace of its reader: ${era}`, async () => {
       let yielded = 0;
       const cleaned = Promise.withResolvers<void>();
-      const mcp = open(defineTool({
+      const mcp = open(plue.defineTool({
         name: "pour",
         description: "Yields without end.",
         async *execute(_, { defer, metadata, progress }) {
@@ -219,12 +206,12 @@ describe("createMcpEndpoint()", () => {
     const seen: unknown[] = [];
     const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     const call = { name: "math.add", arguments: { a: 1, b: 2 }, _meta: { traceparent: parent } };
-    const answerOf = async (telemetry: CallTelemetry) => {
+    const answerOf = async (telemetry: plue.CallTelemetry) => {
       const mcp = createMcpEndpoint(new ToolRegistry({ tools: [sum] }), {
         openExecution: true,
         dispatch: { telemetry },
       });
-      return (await askModern(mcp, "tools/call", call)).result;
+      return (await support.askModern(mcp, "tools/call", call)).result;
     };
     const fine = await answerOf({
       begin({ tool, headers }) {
@@ -335,7 +322,7 @@ describe("a call that is cancelled", () => {
     const mcp = createMcpEndpoint(new ToolRegistry({ tools: [tool] }), {
       authorize: (request) => ({ principal: request.headers.get("x-who") ?? "nobody" }),
     });
-    const { session } = await beginSession(mcp, { "x-who": "a" });
+    const { session } = await support.beginSession(mcp, { "x-who": "a" });
     assert(session.length > 30);
 
     const call = { jsonrpc: "2.0", id: 7, method: "tools/call", params: { name: "wait" } };
@@ -404,7 +391,7 @@ describe("clients that follow the list", () => {
       const last = await messageIn(listen);
       assertEquals(last.result?.["resultType"], "complete");
       const get = await mcp.fetch(
-        new Request(URL_OF_MCP, { headers: { accept: "text/event-stream" } }),
+        new Request(support.URL_OF_MCP, { headers: { accept: "text/event-stream" } }),
       );
       assertEquals(await get.text(), ":\n\n");
     }
@@ -419,7 +406,7 @@ describe("clients that follow the list", () => {
       mcp.fetch(modernRequest("subscriptions/listen", { notifications }, { "x-who": who }));
     const get = (who: string) =>
       mcp.fetch(
-        new Request(URL_OF_MCP, { headers: { accept: "text/event-stream", "x-who": who } }),
+        new Request(support.URL_OF_MCP, { headers: { accept: "text/event-stream", "x-who": who } }),
       );
     // An invalid request does not use a stream.
     assertEquals((await messageIn(await listen("a", 5))).error?.code, -32602);
@@ -456,7 +443,7 @@ describe("clients that follow the list", () => {
     const registry = new ToolRegistry();
     const mcp = createMcpEndpoint(registry, { heartbeatMs: 60_000, maxStreams: 1 });
     const get = (): Promise<Response> =>
-      mcp.fetch(new Request(URL_OF_MCP, { headers: { accept: "text/event-stream" } }));
+      mcp.fetch(new Request(support.URL_OF_MCP, { headers: { accept: "text/event-stream" } }));
     const response = await get();
     assertEquals(response.status, 200);
     assertEquals((await get()).status, 405);

@@ -4,15 +4,8 @@ import { createMcpEndpoint, type McpEndpoint, type McpEndpointOptions } from "@p
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { IS_WORKERS } from "../../../src/adapters/http/mod.ts";
-import {
-  askModern,
-  beginSession,
-  connect,
-  legacyRequest,
-  messageIn,
-  modernRequest,
-  URL_OF_MCP,
-} from "./support.ts";
+import * as support from "./support.ts";
+import { askModern, beginSession, legacyRequest } from "./support.ts";
 import { sseEvents } from "../hono/sse.ts";
 import { runTranscripts } from "../hono/transcript.ts";
 import data from "./transcripts/extension.json" with { type: "json" };
@@ -52,7 +45,7 @@ const listen = (
   notifications: Record<string, unknown>,
   headers: Record<string, string> = {},
 ): Promise<Response> =>
-  mcp.fetch(modernRequest("subscriptions/listen", { notifications }, headers));
+  mcp.fetch(support.modernRequest("subscriptions/listen", { notifications }, headers));
 
 const inSession = (session: string): Record<string, string> => ({
   "mcp-session-id": session,
@@ -61,7 +54,9 @@ const inSession = (session: string): Record<string, string> => ({
 
 const openStream = (mcp: McpEndpoint, session: string): Promise<Response> =>
   mcp.fetch(
-    new Request(URL_OF_MCP, { headers: { accept: "text/event-stream", ...inSession(session) } }),
+    new Request(support.URL_OF_MCP, {
+      headers: { accept: "text/event-stream", ...inSession(session) },
+    }),
   );
 
 const subscribe = async (
@@ -69,8 +64,8 @@ const subscribe = async (
   session: string,
   uri: string,
   method = "resources/subscribe",
-): Promise<Awaited<ReturnType<typeof messageIn>>> =>
-  await messageIn(
+): Promise<Awaited<ReturnType<typeof support.messageIn>>> =>
+  await support.messageIn(
     await mcp.fetch(
       legacyRequest({ jsonrpc: "2.0", id: 1, method, params: { uri } }, inSession(session)),
     ),
@@ -98,7 +93,7 @@ describe("createMcpEndpoint({ extend })", () => {
       arguments: {},
       _meta: { progressToken: 1 },
     });
-    await messageIn(
+    await support.messageIn(
       await mcp.fetch(
         legacyRequest({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "ping" } }),
       ),
@@ -125,9 +120,9 @@ describe("createMcpEndpoint({ extend })", () => {
       const mcp = extended({ extend, onError: (error) => void logged.push(String(error)) });
       for (
         const request of [
-          modernRequest("prompts/list"),
+          support.modernRequest("prompts/list"),
           legacyRequest({ jsonrpc: "2.0", id: 1, method: "prompts/list" }),
-          new Request(URL_OF_MCP, { headers: { accept: "text/event-stream" } }),
+          new Request(support.URL_OF_MCP, { headers: { accept: "text/event-stream" } }),
         ]
       ) {
         const response = await mcp.fetch(request);
@@ -216,7 +211,7 @@ describe("McpEndpoint.notify", () => {
     const without = createMcpEndpoint(toolset, { openExecution: true });
     assertEquals(
       (await without.fetch(
-        new Request(URL_OF_MCP, { headers: { accept: "text/event-stream" } }),
+        new Request(support.URL_OF_MCP, { headers: { accept: "text/event-stream" } }),
       )).status,
       405,
     );
@@ -273,7 +268,7 @@ describe("subscriptions to resources before 2026-07-28", () => {
     await mcp.fetch(legacyRequest(message, { ...inSession(session), "x-who": "bob" }));
     const stream = messagesOf(
       await mcp.fetch(
-        new Request(URL_OF_MCP, {
+        new Request(support.URL_OF_MCP, {
           headers: { accept: "text/event-stream", ...inSession(session), "x-who": "ann" },
         }),
       ),
@@ -298,7 +293,7 @@ describe("subscriptions to resources before 2026-07-28", () => {
   });
 
   it("require a session", async () => {
-    const { error } = await messageIn(
+    const { error } = await support.messageIn(
       await extended().fetch(
         legacyRequest({
           jsonrpc: "2.0",
@@ -312,7 +307,7 @@ describe("subscriptions to resources before 2026-07-28", () => {
   });
 
   it("are missing if the extension does not declare them", async () => {
-    const client = await connect(
+    const client = await support.connect(
       extended({
         extend(server) {
           server.registerResource("note", "note://1", {}, ({ href: uri }) => ({

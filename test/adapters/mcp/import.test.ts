@@ -1,11 +1,5 @@
-import {
-  defineTool,
-  isSuspended,
-  type ToolContent,
-  ToolDispatcher,
-  ToolRegistry,
-  ToolResult,
-} from "@plue/tools";
+import * as plue from "@plue/tools";
+import { ToolDispatcher, ToolRegistry } from "@plue/tools";
 import { sealedTickets } from "@plue/tools/calls";
 import { createMcpEndpoint, importMcpServer, type McpEndpoint } from "@plue/tools/mcp";
 import { describe, it } from "bun:test";
@@ -18,7 +12,7 @@ import { toolOf } from "../../support/tool_of.ts";
 function farRegistry(): ToolRegistry {
   return new ToolRegistry({
     tools: [
-      defineTool({
+      plue.defineTool({
         name: "add",
         description: "Adds.",
         risk: "safe",
@@ -33,12 +27,13 @@ function farRegistry(): ToolRegistry {
       }),
       toolOf(
         "draw",
-        () => ToolResult.blocks([{ type: "image", data: "R0lGODlh", mimeType: "image/gif" }]),
+        () => plue.ToolResult.blocks([{ type: "image", data: "R0lGODlh", mimeType: "image/gif" }]),
       ),
-      toolOf("fail", () => ToolResult.error("denied", "Cannot do that: it is Sunday")),
+      toolOf("fail", () => plue.ToolResult.error("denied", "Cannot do that: it is Sunday")),
       toolOf(
         "lines",
-        () => ToolResult.blocks([{ type: "text", text: "one" }, { type: "text", text: "two" }]),
+        () =>
+          plue.ToolResult.blocks([{ type: "text", text: "one" }, { type: "text", text: "two" }]),
       ),
       toolOf("steps", async (_, { progress }) => {
         progress(1, 2, "half");
@@ -131,7 +126,7 @@ describe("importMcpServer()", () => {
     assertEquals(lines.ok && lines.content, "one\ntwo");
     const draw = await call("draw");
     assert(draw.ok && draw.blocks);
-    assertEquals((draw.content as ToolContent).content, [
+    assertEquals((draw.content as plue.ToolContent).content, [
       { type: "image", data: "R0lGODlh", mimeType: "image/gif" },
     ]);
     await server.close();
@@ -359,7 +354,7 @@ describe("importMcpServer({ mayAsk })", () => {
       schema: { type: "object", properties: { name: { type: "string" } }, required: ["name"] },
     } as const);
     const far = new ToolRegistry({
-      tools: [defineTool({
+      tools: [plue.defineTool({
         name: "greet",
         description: "Asks who is there.",
         returns: { type: "string" },
@@ -420,7 +415,7 @@ describe("importMcpServer({ mayAsk })", () => {
       tickets: sealedTickets({ keys: [new Uint8Array(32)] }),
     });
     let result = await dispatcher.dispatch({ name: "far:greet" });
-    for (let round = 1; isSuspended(result); round++) {
+    for (let round = 1; plue.isSuspended(result); round++) {
       const [question] = result.questions;
       assert(question !== undefined);
       const answer = { action: "accept", content: { name: `${round}` } } as const;

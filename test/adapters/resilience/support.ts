@@ -1,12 +1,7 @@
 /** Shared code of the tests of resilience. */
 
-import {
-  type DispatchContext,
-  ToolDispatcher,
-  type ToolDispatcherOptions,
-  ToolRegistry,
-  ToolResult,
-} from "@plue/tools";
+import * as plue from "@plue/tools";
+import { ToolResult } from "@plue/tools";
 import { type FakeClock, type FakeTool, fakeTool } from "../../unit/execute/support.ts";
 
 /** A temporary failure. */
@@ -15,7 +10,7 @@ export const unavailable: ToolResult = ToolResult.error("unavailable", "Not now"
 /** A dispatcher of one tool, whose runs return these values in order, and then repeat the last. */
 export function answering(
   answers: readonly unknown[],
-  options: ToolDispatcherOptions,
+  options: plue.ToolDispatcherOptions,
   tool: Partial<FakeTool> = {},
 ) {
   let runs = 0;
@@ -24,12 +19,12 @@ export function answering(
     if (answer instanceof Error) throw answer;
     return answer;
   };
-  const dispatcher = new ToolDispatcher(
-    new ToolRegistry({ tools: [fakeTool({ name: "t", idempotent: true, execute, ...tool })] }),
+  const dispatcher = new plue.ToolDispatcher(
+    new plue.ToolRegistry({ tools: [fakeTool({ name: "t", idempotent: true, execute, ...tool })] }),
     options,
   );
   return {
-    call: (args: unknown = {}, context: DispatchContext = {}): Promise<ToolResult> =>
+    call: (args: unknown = {}, context: plue.DispatchContext = {}): Promise<ToolResult> =>
       dispatcher.dispatch({ name: "t", arguments: args }, context),
     dispatcher,
     runs: () => runs,

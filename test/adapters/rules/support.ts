@@ -1,16 +1,9 @@
 /** A registry and a dispatcher for tests of rules. */
 
-import {
-  type DispatchErrorReport,
-  type ToolDefinition,
-  ToolDispatcher,
-  type ToolDispatcherOptions,
-  ToolRegistry,
-  type ToolResult,
-} from "@plue/tools";
+import * as plue from "@plue/tools";
 import { type Rule, rules, type RulesOptions } from "@plue/tools/rules";
 
-export const PAY: ToolDefinition = {
+export const PAY: plue.ToolDefinition = {
   name: "bank:pay",
   description: "Pays an amount.",
   parameters: { type: "object", properties: { euros: {}, to: { type: "string" } } },
@@ -18,22 +11,22 @@ export const PAY: ToolDefinition = {
 };
 
 export interface World {
-  readonly dispatcher: ToolDispatcher;
-  readonly registry: ToolRegistry;
-  readonly reports: DispatchErrorReport[];
+  readonly dispatcher: plue.ToolDispatcher;
+  readonly registry: plue.ToolRegistry;
+  readonly reports: plue.DispatchErrorReport[];
   /** Returns the content of the result, or the code of the failure. */
   call(name: string, args?: unknown, sessionId?: string, principal?: string): Promise<unknown>;
 }
 
 export function worldOf(
   list: readonly Rule[],
-  tools: readonly ToolDefinition[] = [PAY],
-  options: ToolDispatcherOptions = {},
+  tools: readonly plue.ToolDefinition[] = [PAY],
+  options: plue.ToolDispatcherOptions = {},
   ruleOptions: RulesOptions = {},
 ): World {
-  const registry = new ToolRegistry({ tools });
-  const reports: DispatchErrorReport[] = [];
-  const dispatcher = new ToolDispatcher(registry, {
+  const registry = new plue.ToolRegistry({ tools });
+  const reports: plue.DispatchErrorReport[] = [];
+  const dispatcher = new plue.ToolDispatcher(registry, {
     ...options,
     rules: rules(list, ruleOptions),
     onError: (report) => void reports.push(report),
@@ -47,10 +40,10 @@ export function worldOf(
   };
 }
 
-export function codeOf(result: ToolResult): unknown {
+export function codeOf(result: plue.ToolResult): unknown {
   return result.ok ? result.content : result.error.code;
 }
 
-export function messageOf(result: ToolResult): string {
+export function messageOf(result: plue.ToolResult): string {
   return result.ok ? "" : result.error.message;
 }

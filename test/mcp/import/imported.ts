@@ -1,18 +1,13 @@
 /** Imports a server into a registry, for the tests. */
 
 import { type DispatchContext, ToolDispatcher, ToolRegistry, type ToolResult } from "@plue/tools";
-import {
-  type ImportedMcpServer,
-  importMcpServer,
-  type ImportMcpServerOptions,
-  type McpServerSource,
-} from "@plue/tools/mcp";
+import * as mcp from "@plue/tools/mcp";
 import { followChanges } from "../../support/changes.ts";
 
 /** An imported server, whose tools are in the namespace `x`. */
 export interface Imported extends AsyncDisposable {
   readonly registry: ToolRegistry;
-  readonly server: ImportedMcpServer;
+  readonly server: mcp.ImportedMcpServer;
   call(
     name: string,
     args?: object,
@@ -21,11 +16,11 @@ export interface Imported extends AsyncDisposable {
 }
 
 export async function imported(
-  source: McpServerSource,
-  options: Partial<ImportMcpServerOptions> = {},
+  source: mcp.McpServerSource,
+  options: Partial<mcp.ImportMcpServerOptions> = {},
 ): Promise<Imported> {
   const registry = new ToolRegistry();
-  const server = await importMcpServer(source, { namespace: "x", registry, ...options });
+  const server = await mcp.importMcpServer(source, { namespace: "x", registry, ...options });
   const dispatcher = new ToolDispatcher(registry);
   return {
     registry,

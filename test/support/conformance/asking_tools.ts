@@ -1,33 +1,27 @@
 /** The tools of MCP's conformance suite that ask the client's user, without removed requests. */
 
-import {
-  type Answer,
-  defineTool,
-  type JsonSchema,
-  type QuestionFields,
-  type Tool,
-} from "@plue/tools";
+import * as plue from "@plue/tools";
 
 const form = (
   message: string,
-  properties: { readonly [name: string]: JsonSchema },
-): QuestionFields => ({
+  properties: { readonly [name: string]: plue.JsonSchema },
+): plue.QuestionFields => ({
   message,
   schema: { type: "object", properties, required: Object.keys(properties) },
 });
 
-const NAME: QuestionFields = form("What is your name?", { name: { type: "string" } });
-const CONFIRM: QuestionFields = form("Please confirm", { ok: { type: "boolean" } });
+const NAME: plue.QuestionFields = form("What is your name?", { name: { type: "string" } });
+const CONFIRM: plue.QuestionFields = form("Please confirm", { ok: { type: "boolean" } });
 
-const written = (answer: Answer): string =>
+const written = (answer: plue.Answer): string =>
   answer.action === "accept" ? JSON.stringify(answer.content) : answer.action;
 
 /** Makes a tool without arguments. */
-function asking(name: string, execute: NonNullable<Tool["execute"]>): Tool {
-  return defineTool({ name, description: "Asks the client.", execute });
+function asking(name: string, execute: NonNullable<plue.Tool["execute"]>): plue.Tool {
+  return plue.defineTool({ name, description: "Asks the client.", execute });
 }
 
-export function askingTools(): readonly Tool[] {
+export function askingTools(): readonly plue.Tool[] {
   return [
     asking("test_input_required_result_elicitation", async (_, { ask }) => {
       const answer = await ask("user_name", NAME);
@@ -54,7 +48,7 @@ export function askingTools(): readonly Tool[] {
       progress(1, 1);
       return written(await ask("user_name", NAME));
     }),
-    defineTool({
+    plue.defineTool({
       name: "test_elicitation",
       description: "Asks the user.",
       parameters: {

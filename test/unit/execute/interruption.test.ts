@@ -1,16 +1,7 @@
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertStrictEquals } from "@std/assert";
-import {
-  broken,
-  countingSignal,
-  deferred,
-  fixture,
-  messageOf,
-  never,
-  outcome,
-  single,
-  until,
-} from "./support.ts";
+import * as support from "./support.ts";
+import { countingSignal, deferred, messageOf, never, outcome, single } from "./support.ts";
 
 /** A tool that ends when its signal aborts. */
 const POLITE = {
@@ -106,7 +97,7 @@ describe("a timeout", () => {
       });
       const result = call();
       // The registry has a limit on init of its own, which is longer here than the call's.
-      await until(() => [...clock.timers].some(({ at }) => at === clock.now() + 20_000));
+      await support.until(() => [...clock.timers].some(({ at }) => at === clock.now() + 20_000));
       clock.advance(20_000);
       const settled = await result;
       assertEquals(messageOf(settled), `Cannot call "t": its time was over while it was ${doing}`);
@@ -159,7 +150,7 @@ describe("an abort", () => {
     assertEquals(dispatcher.metrics().tools[0]?.abandoned, 1);
     goOn.resolve();
     await ended.promise;
-    await until(() => dispatcher.metrics().tools[0]?.abandoned === 0);
+    await support.until(() => dispatcher.metrics().tools[0]?.abandoned === 0);
     assertEquals(heard, ["in time", {
       type: "error",
       tool: "t",
@@ -238,7 +229,7 @@ describe("an abort", () => {
 describe("the caller's signal", () => {
   it("has one listener for all calls that share it, and aborts them all", async () => {
     const { signal, listeners, abort } = countingSignal();
-    const { dispatcher, call } = fixture([
+    const { dispatcher, call } = support.fixture([
       { name: "polite", ...POLITE },
       { name: "async", execute: async () => await Promise.resolve(1) },
     ]);
@@ -276,7 +267,7 @@ describe("the caller's signal", () => {
 
   it("gets a listener again for later calls", async () => {
     const { signal, listeners, abort } = countingSignal();
-    const { call } = fixture([
+    const { call } = support.fixture([
       { name: "polite", ...POLITE },
       { name: "async", execute: () => Promise.resolve(1) },
     ]);
@@ -307,9 +298,9 @@ describe("context.defer()", () => {
       defer(async () => {
         await Promise.resolve();
         log.push("second");
-        broken();
+        support.broken();
       });
-      defer(() => (log.push("third"), broken()));
+      defer(() => (log.push("third"), support.broken()));
       return "done";
     });
     assertEquals(outcome(await call()), "done");
@@ -369,7 +360,7 @@ describe("context.defer()", () => {
 describe("a generator of another library", () => {
   for (
     const [what, stop] of [
-      ["throws", broken],
+      ["throws", support.broken],
       ["returns no promise", () => ({ done: true, value: undefined })],
       ["rejects", () => Promise.reject(new Error("no"))],
     ] as const

@@ -8,15 +8,7 @@ import {
   ToolRegistry,
   type ToolResult,
 } from "../../../mod.ts";
-import {
-  Dispatcher,
-  type DispatcherOptions,
-  type DispatchErrorReport,
-  type Layer,
-  type LayerFunction,
-  ToolDispatcher,
-  type ToolDispatcherOptions,
-} from "../../../src/execute/mod.ts";
+import * as plue from "../../../src/execute/mod.ts";
 import { FakeClock } from "../../support/waiting.ts";
 
 export * from "../../support/waiting.ts";
@@ -26,18 +18,21 @@ export type FakeTool = Partial<ToolDefinition> & { readonly name: string };
 
 export interface Fixture {
   readonly registry: ToolRegistry;
-  readonly dispatcher: ToolDispatcher;
+  readonly dispatcher: plue.ToolDispatcher;
   readonly clock: FakeClock;
-  readonly reports: DispatchErrorReport[];
+  readonly reports: plue.DispatchErrorReport[];
   call(name: string, args?: unknown, context?: DispatchContext): Promise<ToolResult>;
 }
 
 /** A dispatcher over a registry with these tools, on a manual clock. */
-export function fixture(tools: readonly FakeTool[], options: ToolDispatcherOptions = {}): Fixture {
+export function fixture(
+  tools: readonly FakeTool[],
+  options: plue.ToolDispatcherOptions = {},
+): Fixture {
   const clock = new FakeClock();
   const registry = new ToolRegistry({ tools: tools.map(fakeTool), clock });
-  const reports: DispatchErrorReport[] = [];
-  const dispatcher = new ToolDispatcher(registry, {
+  const reports: plue.DispatchErrorReport[] = [];
+  const dispatcher = new plue.ToolDispatcher(registry, {
     clock,
     onError: (report) => void reports.push(report),
     ...options,
@@ -55,7 +50,7 @@ export function fixture(tools: readonly FakeTool[], options: ToolDispatcherOptio
 /** A {@linkcode fixture} of one tool, `t`, which `call` calls. A function is its `execute`. */
 export function single(
   tool: Partial<FakeTool> | NonNullable<FakeTool["execute"]>,
-  options?: ToolDispatcherOptions,
+  options?: plue.ToolDispatcherOptions,
 ): Omit<Fixture, "call"> & {
   call(args?: unknown, context?: DispatchContext): Promise<ToolResult>;
 } {
@@ -66,21 +61,21 @@ export function single(
 
 /** A dispatcher of the core with these layers, of one tool, `t`, which `call` calls. */
 export function core(
-  layers: readonly Layer[],
+  layers: readonly plue.Layer[],
   tool: Partial<FakeTool> = {},
-  options: DispatcherOptions = {},
+  options: plue.DispatcherOptions = {},
 ): Pick<Fixture, "clock" | "reports"> & {
-  readonly dispatcher: Dispatcher;
+  readonly dispatcher: plue.Dispatcher;
   call(args?: unknown, context?: DispatchContext): Promise<ToolResult>;
 } {
   const clock = new FakeClock();
-  const reports: DispatchErrorReport[] = [];
+  const reports: plue.DispatchErrorReport[] = [];
   const registry = new ToolRegistry({
     tools: [fakeTool({ name: "t", execute: () => "done", ...tool })],
     clock,
   });
-  const onError = (report: DispatchErrorReport): void => void reports.push(report);
-  const dispatcher = new Dispatcher(registry, { layers, clock, onError, ...options });
+  const onError = (report: plue.DispatchErrorReport): void => void reports.push(report);
+  const dispatcher = new plue.Dispatcher(registry, { layers, clock, onError, ...options });
   return {
     ...{ clock, reports, dispatcher },
     call: (args, context) => dispatcher.dispatch({ name: "t", arguments: args }, context),
@@ -88,7 +83,7 @@ export function core(
 }
 
 /** A layer around the rest of a call, by default next to the tool. */
-export function around(run: LayerFunction, stage: Layer["stage"] = "run"): Layer {
+export function around(run: plue.LayerFunction, stage: plue.Layer["stage"] = "run"): plue.Layer {
   return { name: "own", stage, for: () => run };
 }
 

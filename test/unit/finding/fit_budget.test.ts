@@ -9,21 +9,10 @@ import {
 import { describe, it } from "bun:test";
 import fc from "fast-check";
 import { buildToolset, defineTool, type Tool, ToolRegistry, type Toolset } from "../../../mod.ts";
-import {
-  countTokens,
-  createToolBridge,
-  fitBudget,
-  type FitBudgetOptions,
-  type ToolDetail,
-} from "../../../src/finding/mod.ts";
+import * as plue from "../../../src/finding/mod.ts";
+import { countTokens, fitBudget } from "../../../src/finding/mod.ts";
 import { atDetail } from "../../../src/finding/fit_budget.ts";
-import {
-  defineTarget,
-  exportTools,
-  listTargets,
-  type TargetName,
-  targetOf,
-} from "../../../src/formats/mod.ts";
+import * as formats from "../../../src/formats/mod.ts";
 import { cases } from "../../support/laws.ts";
 
 // The same cases on every runtime and in every run.
@@ -54,13 +43,14 @@ const catalogue: Toolset = buildToolset(
 /** Every way to show some of the tools, with its tokens and its value. */
 function* everyWay(
   toolset: Toolset,
-  target: TargetName,
+  target: formats.TargetName,
   worthOf: (id: string) => number,
 ): Generator<{ readonly tokens: number; readonly worth: number }> {
   const factors = { full: 1, "no-examples": 0.95, signature: 0.7 };
   const forms = toolset.tools.map((tool) =>
-    (Object.keys(factors) as ToolDetail[]).map((detail) => {
-      const [wire] = exportTools([atDetail(tool, detail)], target).tools as readonly unknown[];
+    (Object.keys(factors) as plue.ToolDetail[]).map((detail) => {
+      const [wire] = formats.exportTools([atDetail(tool, detail)], target)
+        .tools as readonly unknown[];
       return { wire, worth: worthOf(tool.id) * factors[detail] };
     })
   );
@@ -74,10 +64,10 @@ function* everyWay(
   }
 }
 
-const OPTIONS: FitBudgetOptions = { tokens: 900, target: "anthropic" };
+const OPTIONS: plue.FitBudgetOptions = { tokens: 900, target: "anthropic" };
 
 /** Fits the tools of the tests into a budget for Anthropic. */
-const fit = (tokens: number, more: Partial<FitBudgetOptions<"anthropic">> = {}) =>
+const fit = (tokens: number, more: Partial<plue.FitBudgetOptions<"anthropic">> = {}) =>
   fitBudget(catalogue, { tokens, target: "anthropic", ...more });
 
 describe("fitBudget()", () => {
@@ -85,14 +75,14 @@ describe("fitBudget()", () => {
     const { exported, tools, leftOut, tokens } = fit(10_000);
     const inFull = catalogue.ids.map((id) => [id, "full"]);
     assertEquals(tools.map(({ id, detail }) => [id, detail]), inFull);
-    assertEquals(exported.tools, exportTools(catalogue, "anthropic").tools);
+    assertEquals(exported.tools, formats.exportTools(catalogue, "anthropic").tools);
     assertEquals([leftOut, tokens], [[], countTokens(JSON.stringify(exported.tools))]);
   });
 
   it("never exceeds its budget, for any target, and repeats the same result", () => {
-    for (const { id } of listTargets()) {
+    for (const { id } of formats.listTargets()) {
       for (const tokens of [150, 222, 333, 555]) {
-        const options = { tokens, target: id as TargetName };
+        const options = { tokens, target: id as formats.TargetName };
         let fitted;
         try {
           fitted = fitBudget(catalogue, options);
@@ -226,7 +216,7 @@ describe("fitBudget()", () => {
   });
 
   it("always shows the tools of a bridge", () => {
-    const bridge = createToolBridge(catalogue, { pinned: catalogue.ids.slice(0, 2) });
+    const bridge = plue.createToolBridge(catalogue, { pinned: catalogue.ids.slice(0, 2) });
     const { tools } = fitBudget(bridge, { tokens: 2_000, target: "openai.chat", query: "zzz" });
     assertEquals(tools.map(({ id }) => id), ["call_tool", "describe_tools", "search_tools"]);
   });
@@ -242,7 +232,7 @@ describe("fitBudget()", () => {
 
   it("rejects a pinned tool that the target cannot express", () => {
     const limits = [{ name: "maxTools", value: 0 }] as const;
-    const target = defineTarget({ ...targetOf("openai.chat"), id: "none", limits });
+    const target = formats.defineTarget({ ...formats.targetOf("openai.chat"), id: "none", limits });
     const one = [toolOf("one", 1, 1, 1)];
     const message =
       'Cannot export "one" to none: the limit is 0 tools in one request, and there would be 1';

@@ -1,17 +1,13 @@
 import { assertEquals, assertStrictEquals } from "@std/assert";
 import { describe, it } from "bun:test";
-import {
-  decodeArguments,
-  encodeArguments,
-  exportTools,
-  type TargetName,
-} from "../../../src/formats/mod.ts";
+import * as formats from "../../../src/formats/mod.ts";
+import { decodeArguments } from "../../../src/formats/mod.ts";
 import { type JsonSchemaObject, makeTool } from "../../../src/tool/mod.ts";
 import rewrites from "./cases/rewrites.json" with { type: "json" };
 
-function rewriteFor(target: TargetName, parameters: JsonSchemaObject) {
+function rewriteFor(target: formats.TargetName, parameters: JsonSchemaObject) {
   const tool = makeTool({ name: "t", description: "A tool.", parameters });
-  return exportTools([tool], target).names.encodingOf("t")?.input;
+  return formats.exportTools([tool], target).names.encodingOf("t")?.input;
 }
 
 function object(properties: JsonSchemaObject, required: readonly string[] = []): JsonSchemaObject {
@@ -21,7 +17,7 @@ function object(properties: JsonSchemaObject, required: readonly string[] = []):
 /** Arguments as they are sent, and as the tool has them. */
 interface Row {
   readonly title: string;
-  readonly target: TargetName;
+  readonly target: formats.TargetName;
   readonly parameters: JsonSchemaObject;
   readonly wire: unknown;
   readonly own: unknown;
@@ -35,7 +31,7 @@ describe("decodeArguments() and encodeArguments()", () => {
       const rewrite = rewriteFor(target, parameters);
       const before = JSON.stringify(wire);
       assertEquals(JSON.stringify(decodeArguments(wire, rewrite)), JSON.stringify(own));
-      assertEquals(encodeArguments(own, rewrite), wire);
+      assertEquals(formats.encodeArguments(own, rewrite), wire);
       assertEquals(JSON.stringify(wire), before);
     });
   }

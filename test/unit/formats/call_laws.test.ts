@@ -2,14 +2,8 @@ import { assert, assertEquals } from "@std/assert";
 import { describe, it } from "bun:test";
 import fc from "fast-check";
 import { typeboxEngine } from "../../../src/adapters/typebox/mod.ts";
-import {
-  accumulateCalls,
-  decodeCalls,
-  encodeArguments,
-  encodeResult,
-  exportTools,
-  type TargetName,
-} from "../../../src/formats/mod.ts";
+import * as plue from "../../../src/formats/mod.ts";
+import { decodeCalls, exportTools, type TargetName } from "../../../src/formats/mod.ts";
 import { makeTool, type Tool, ToolResult } from "../../../src/tool/mod.ts";
 import { aToolSchema, aValue, aValueFor } from "../../support/arbitrary_schema.ts";
 import { FIXTURES } from "./cases.ts";
@@ -53,7 +47,7 @@ describe("decodeCalls()", () => {
             // report.
             if (encoding === undefined) return;
             if (losses.some(({ grade, narrows }) => grade === "ambiguous" || narrows)) return;
-            const wire = JSON.parse(JSON.stringify(encodeArguments(args, encoding.input)));
+            const wire = JSON.parse(JSON.stringify(plue.encodeArguments(args, encoding.input)));
             const raw = { ...call(encoding.name, wire, "abcdefgh1") as object };
             if ("namespace" in raw) delete raw.namespace;
             const [decoded] = decodeCalls(target, [raw], names);
@@ -138,7 +132,7 @@ describe("decodeCalls()", () => {
         const { names } = exportTools([tool], "openai.strict");
         const encoding = names.encodingOf("t");
         assertEquals(encoding?.strict, true);
-        const wire = encodeArguments(args, encoding?.input);
+        const wire = plue.encodeArguments(args, encoding?.input);
         const [call] = decodeCalls("openai.strict", [{
           id: "1",
           type: "function",
@@ -219,7 +213,7 @@ describe("encodeResult()", () => {
       fc.property(aValue, target, (content, name) => {
         const before = canonical(content);
         const call = { callId: "c", wireName: "t" };
-        const answer: unknown = encodeResult<TargetName>(name, call, ToolResult.ok(content));
+        const answer: unknown = plue.encodeResult<TargetName>(name, call, ToolResult.ok(content));
         assert(same(JSON.parse(JSON.stringify(answer)), answer));
         assertEquals(canonical(content), before);
       }),
@@ -261,7 +255,7 @@ describe("accumulateCalls()", () => {
             })),
             { type: "content_block_stop", index },
           ]);
-          const stream = accumulateCalls("anthropic", names);
+          const stream = plue.accumulateCalls("anthropic", names);
           for (let open = queues.filter(({ length }) => length > 0); open.length > 0;) {
             const queue = open[(picks.next().value ?? 0) % open.length];
             stream.push(queue?.shift());
@@ -299,7 +293,7 @@ describe("accumulateCalls()", () => {
         fc.constantFrom(...targets),
         fc.array(event, { maxLength: 8 }),
         (target, events) => {
-          const stream = accumulateCalls(target, exportTools([tool], target).names);
+          const stream = plue.accumulateCalls(target, exportTools([tool], target).names);
           for (const one of events) stream.push(one);
           stream.end();
         },

@@ -2,13 +2,8 @@ import { assert, assertEquals, assertLess, assertRejects, assertStringIncludes }
 import { describe, it } from "bun:test";
 import { type Tool, ToolDispatcher, ToolRegistry } from "../../../mod.ts";
 import { memoryCallStore, storedTickets } from "../../../src/execute/durable/mod.ts";
-import {
-  type CallDispatcher,
-  dispatchCalls,
-  dispatchResponse,
-  exportTools,
-  resumeTurn,
-} from "../../../src/formats/mod.ts";
+import * as formats from "../../../src/formats/mod.ts";
+import { dispatchResponse, resumeTurn } from "../../../src/formats/mod.ts";
 import { defineTool, ToolResult } from "../../../src/tool/mod.ts";
 import { dispatcherOf, FIXTURES, namesFor, TOOLS } from "./cases.ts";
 
@@ -68,7 +63,7 @@ describe("dispatchResponse()", () => {
   });
 
   it("does nothing for a response without calls", async () => {
-    const dispatcher: CallDispatcher = {
+    const dispatcher: formats.CallDispatcher = {
       dispatchAll: () => Promise.reject(new Error("must not be asked")),
     };
     const turn = await dispatchResponse("openai", { role: "assistant", content: "Hi" }, {
@@ -93,7 +88,7 @@ describe("dispatchResponse()", () => {
 
   it("does not run a call that was cut off, even of a tool without arguments", async () => {
     const asked: unknown[] = [];
-    const dispatcher: CallDispatcher = {
+    const dispatcher: formats.CallDispatcher = {
       dispatchAll: (calls) => {
         asked.push(...calls);
         return Promise.resolve(calls.map(() => ToolResult.ok("ran")));
@@ -141,7 +136,7 @@ describe("dispatchResponse()", () => {
   it("passes the context to the dispatcher", async () => {
     const context = { sessionId: "s1" };
     const seen: unknown[] = [];
-    const dispatcher: CallDispatcher<{ readonly sessionId: string }> = {
+    const dispatcher: formats.CallDispatcher<{ readonly sessionId: string }> = {
       dispatchAll: (calls, given) => {
         seen.push(given);
         return Promise.resolve(calls.map(() => ToolResult.ok(null)));
@@ -169,7 +164,7 @@ describe("dispatchCalls()", () => {
       ] as const
     ) {
       await assertRejects(
-        () => dispatchCalls("openai", [], options as never),
+        () => formats.dispatchCalls("openai", [], options as never),
         TypeError,
         `Cannot dispatch the calls: ${message}`,
       );
@@ -177,9 +172,9 @@ describe("dispatchCalls()", () => {
   });
 
   it("adds a result for a call that the dispatcher omitted", async () => {
-    const dispatcher: CallDispatcher = { dispatchAll: () => Promise.resolve([]) };
+    const dispatcher: formats.CallDispatcher = { dispatchAll: () => Promise.resolve([]) };
     const call = { name: "clear", wireName: "clear", callId: "1", arguments: {}, raw: undefined };
-    const { results } = await dispatchCalls("anthropic", [call], { dispatcher, names });
+    const { results } = await formats.dispatchCalls("anthropic", [call], { dispatcher, names });
     assertEquals(results[0]?.ok === false && results[0].error.code, "threw");
   });
 });
@@ -380,7 +375,7 @@ describe("arguments that were text and are repaired", () => {
       repair: ({ arguments: given }) =>
         typeof given === "string" ? { arguments: `${given}}` } : undefined,
     });
-    return { dispatcher, names: exportTools(toolset, "openai.chat.strict").names };
+    return { dispatcher, names: formats.exportTools(toolset, "openai.chat.strict").names };
   };
   const response = chat(["page", '{"of":"a","size":null']);
 

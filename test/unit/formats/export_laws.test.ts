@@ -2,22 +2,12 @@ import { assert, assertEquals } from "@std/assert";
 import { describe, it } from "bun:test";
 import fc from "fast-check";
 import { typeboxEngine } from "../../../src/adapters/typebox/mod.ts";
-import {
-  decodeArguments,
-  encodeArguments,
-  exportTools,
-  listTargets,
-  type TargetId,
-  targetOf,
-} from "../../../src/formats/mod.ts";
+import * as formats from "../../../src/formats/mod.ts";
+import { exportTools } from "../../../src/formats/mod.ts";
 import { normalizeOpenApi30 } from "../../../src/formats/transform/older_dialects.ts";
 import { closeObjects } from "../../../src/formats/transform/properties.ts";
-import {
-  type JsonSchema,
-  type JsonSchemaObject,
-  makeTool,
-  type Tool,
-} from "../../../src/tool/mod.ts";
+import * as kernel from "../../../src/tool/mod.ts";
+import type { JsonSchema } from "../../../src/tool/mod.ts";
 import { aToolSchema, aValue, aValueFor } from "../../support/arbitrary_schema.ts";
 import { cases } from "../../support/laws.ts";
 import { runPass } from "./run_pass.ts";
@@ -27,21 +17,21 @@ fc.configureGlobal(cases(100));
 const engine = typeboxEngine({ codeGeneration: false });
 const runs = cases(120);
 
-const toolOf = (parameters: JsonSchemaObject): Tool =>
-  makeTool({ name: "t", description: "A tool.", parameters });
+const toolOf = (parameters: kernel.JsonSchemaObject): kernel.Tool =>
+  kernel.makeTool({ name: "t", description: "A tool.", parameters });
 
 const aTool = aToolSchema().map(toolOf);
 
 /** Tools with closed objects, because strict modes narrow what open objects accept. */
 const aClosedTool = aTool.map(({ parameters }) =>
-  toolOf(runPass({ leave: closeObjects })(parameters).schema as JsonSchemaObject)
+  toolOf(runPass({ leave: closeObjects })(parameters).schema as kernel.JsonSchemaObject)
 );
 
 const accepts = (schema: JsonSchema, value: unknown): boolean =>
   engine.compile(schema, "2020-12").check(value);
 
 /** The schema that a target's export of one tool holds, as JSON Schema. */
-function exportedSchema(tools: unknown, target: TargetId): JsonSchema {
+function exportedSchema(tools: unknown, target: formats.TargetId): JsonSchema {
   if (target === "openapi@3.1") {
     // References point into the document, so the schema is read inside of it.
     const { schemas } =
@@ -98,10 +88,10 @@ function plainSchema(part: unknown): unknown {
   return result;
 }
 
-const show = (tool: Tool, wire: JsonSchema, value: unknown): string =>
+const show = (tool: kernel.Tool, wire: JsonSchema, value: unknown): string =>
   JSON.stringify({ original: tool.parameters, wire, value });
 
-for (const { id } of listTargets()) {
+for (const { id } of formats.listTargets()) {
   describe(`exportTools() to ${id}, for any schema`, () => {
     it("sends the tool or returns a reason, and changes nothing", () => {
       fc.assert(
@@ -118,7 +108,7 @@ for (const { id } of listTargets()) {
     it("returns the same each time", () => {
       fc.assert(
         fc.property(aTool, (tool) => {
-          const again = makeTool({
+          const again = kernel.makeTool({
             name: "t",
             description: "A tool.",
             parameters: tool.parameters,
@@ -147,7 +137,7 @@ for (const { id } of listTargets()) {
             if (!accepts(tool.parameters, value)) return;
             checked++;
             const wire = exportedSchema(tools, id);
-            const written = encodeArguments(value, names.encodingOf("t")?.input);
+            const written = formats.encodeArguments(value, names.encodingOf("t")?.input);
             assert(accepts(wire, written), show(tool, wire, value));
           },
         ),
@@ -172,7 +162,7 @@ for (const { id } of listTargets()) {
             ) return;
             const wire = exportedSchema(tools, id);
             if (!accepts(wire, value)) return;
-            const read = decodeArguments(value, names.encodingOf("t")?.input);
+            const read = formats.decodeArguments(value, names.encodingOf("t")?.input);
             assert(accepts(tool.parameters, read), show(tool, wire, value));
           },
         ),
@@ -190,7 +180,10 @@ describe("exportTools(), where the root must be one plain object", () => {
         fc.property(aTool, (tool) => {
           const { tools, rejected } = exportTools([tool], target);
           if (rejected.length > 0) return;
-          const root = exportedSchema(tools, targetOf(target).id) as Record<string, unknown>;
+          const root = exportedSchema(tools, formats.targetOf(target).id) as Record<
+            string,
+            unknown
+          >;
           assertEquals(root["type"], "object");
           assertEquals(refused.filter((keyword) => keyword in root), []);
         }),

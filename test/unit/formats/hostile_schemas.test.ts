@@ -1,12 +1,7 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
-import {
-  decodeArguments,
-  encodeArguments,
-  exportTools,
-  listTargets,
-  type TargetName,
-} from "../../../src/formats/mod.ts";
+import * as plue from "../../../src/formats/mod.ts";
+import { exportTools } from "../../../src/formats/mod.ts";
 import { inlineRefs, mergeAllOf } from "../../../src/formats/transform/merge_all_of.ts";
 import { oneOfToAnyOf } from "../../../src/formats/transform/unions.ts";
 import { type JsonSchema, makeTool, type Tool } from "../../../src/tool/mod.ts";
@@ -48,7 +43,7 @@ function counted<T>(
 }
 
 /** The result of each target for one schema: sent, or the message of its rejection. */
-function everywhere(parameters: Node, targets = listTargets()): Map<TargetName, string> {
+function everywhere(parameters: Node, targets = plue.listTargets()): Map<plue.TargetName, string> {
   const one = tool(parameters);
   return new Map(
     targets.map(({ id }) => {
@@ -96,7 +91,7 @@ describe("exportTools() with a schema whose references grow exponentially", () =
       chain(MANY, double, { prefixItems: [true], items: true }),
       chain(MANY, (next, level) => ({ ...double(next), anyOf: [{ minimum: level }] }), {}),
     ];
-    const targets = sample(listTargets());
+    const targets = sample(plue.listTargets());
     for (const schema of schemas) assertEquals(everywhere(schema, targets).size, targets.length);
   });
 
@@ -213,8 +208,8 @@ describe("encodeArguments() and decodeArguments() with nested unions", () => {
     }
     const { names } = exportTools([tool(object({ a: ref("d0") }, { $defs }))], "anthropic");
     const rewrite = names.encodingOf("t")?.input;
-    assertEquals(encodeArguments({ a: own }, rewrite), { a: wire });
-    assertEquals(decodeArguments({ a: wire }, rewrite), { a: own });
+    assertEquals(plue.encodeArguments({ a: own }, rewrite), { a: wire });
+    assertEquals(plue.decodeArguments({ a: wire }, rewrite), { a: own });
   });
 
   it("end for branches that consist of branches", () => {
@@ -226,8 +221,8 @@ describe("encodeArguments() and decodeArguments() with nested unions", () => {
     const { names } = exportTools([tool(object({ a: ref("d0") }, { $defs }))], "anthropic");
     const rewrite = names.encodingOf("t")?.input;
     for (const a of [{ $k: "x" }, 1, [{ $k: 1 }]]) {
-      assertEquals(typeof encodeArguments({ a }, rewrite), "object");
-      assertEquals(typeof decodeArguments({ a }, rewrite), "object");
+      assertEquals(typeof plue.encodeArguments({ a }, rewrite), "object");
+      assertEquals(typeof plue.decodeArguments({ a }, rewrite), "object");
     }
   });
 });

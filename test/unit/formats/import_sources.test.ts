@@ -1,12 +1,6 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
-import {
-  exportTools,
-  IMPORT_SOURCES,
-  type ImportSource,
-  importTools,
-  type TargetName,
-} from "../../../src/formats/mod.ts";
+import * as plue from "../../../src/formats/mod.ts";
 import { call } from "../../support/call_tool.ts";
 import { fill } from "./cases.ts";
 import { makeTool } from "../../../src/tool/mod.ts";
@@ -17,9 +11,9 @@ type Remark = readonly [path: string, name: string | null, rule: string, message
 /** A document of a source, and its import. */
 interface Row {
   readonly title: string;
-  readonly source: ImportSource | "auto";
+  readonly source: plue.ImportSource | "auto";
   /** The source that is detected; `null` for none. */
-  readonly detects?: ImportSource | null;
+  readonly detects?: plue.ImportSource | null;
   readonly document: unknown;
   readonly options?: object;
   /** Some fields of the tools; absent if they do not matter. */
@@ -36,11 +30,11 @@ interface Row {
 
 const ROWS = fill(cases.rows, fill(cases.texts, cases.texts) as typeof cases.texts) as Row[];
 
-for (const source of [...IMPORT_SOURCES, "auto"] as const) {
+for (const source of [...plue.IMPORT_SOURCES, "auto"] as const) {
   describe(`importTools("${source}")`, () => {
     for (const row of ROWS.filter((one) => one.source === source)) {
       it(row.title, () => {
-        const read = () => importTools(source, row.document, row.options ?? {});
+        const read = () => plue.importTools(source, row.document, row.options ?? {});
         if (row.throws !== undefined) {
           assertEquals(assertThrows(read, Error).message, row.throws);
           return;
@@ -67,7 +61,7 @@ for (const source of [...IMPORT_SOURCES, "auto"] as const) {
           row.warnings ?? [],
         );
         for (const [target, expected] of Object.entries(row.exported ?? {})) {
-          const again = exportTools(tools, target as TargetName);
+          const again = plue.exportTools(tools, target as plue.TargetName);
           const { tools: sent, losses = [] } = expected;
           assertEquals(again.tools as unknown, sent === "same" ? row.document : sent, target);
           assertEquals(again.losses.map(({ path, grade }) => [path, grade]), losses, target);
@@ -82,7 +76,7 @@ describe("calls of imported tools", () => {
     const asked: unknown[] = [];
     const inputSchema = { type: "object" };
     const documents = ["a/b", "a b", "a_c", "x:y"].map((name) => ({ name, inputSchema }));
-    const { tools, warnings } = importTools("mcp", documents, {
+    const { tools, warnings } = plue.importTools("mcp", documents, {
       execute: (name, args) => asked.push(name, args),
     });
     const names = tools.map(({ name }) => name);
@@ -112,7 +106,7 @@ describe("calls of imported tools", () => {
     const asked: unknown[] = [];
     const document = [{ type: "function", name: "run", parameters, strict: true }];
     const execute = (_name: string, args: unknown) => void asked.push(args);
-    const { tools } = importTools("openai", document, { unstrict: true, execute });
+    const { tools } = plue.importTools("openai", document, { unstrict: true, execute });
     await call(tools, "run", { c: [{ y: 1 }, { x: 2, y: 3 }], d: null });
     await call(tools, "run", { a: "s", b: { y: 4 }, c: [], d: null });
     assertEquals(asked, [
@@ -125,9 +119,9 @@ describe("calls of imported tools", () => {
 describe("fields that plue does not know", () => {
   const json = { type: "object", properties: {} };
   it("are exported to targets that accept all hints", () => {
-    const { tools } = importTools("anthropic", [{ later: 1, name: "a", input_schema: json }]);
+    const { tools } = plue.importTools("anthropic", [{ later: 1, name: "a", input_schema: json }]);
     for (const target of ["openapi", "ai-sdk"] as const) {
-      const { tools: sent, losses } = exportTools(tools, target);
+      const { tools: sent, losses } = plue.exportTools(tools, target);
       assert(JSON.stringify(sent).includes('"later":1'));
       assertEquals(losses, []);
     }
@@ -140,7 +134,7 @@ describe("fields that plue does not know", () => {
       description: "A.",
       meta: { provider: { source: "anthropic", extra } },
     });
-    const [sent] = exportTools([tool], "anthropic").tools;
+    const [sent] = plue.exportTools([tool], "anthropic").tools;
     assertEquals([sent?.name, sent?.input_schema.type], ["a", "object"]);
     assertEquals(sent !== undefined && "later" in sent, false);
   });

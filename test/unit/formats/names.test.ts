@@ -2,20 +2,15 @@ import { assert, assertEquals } from "@std/assert";
 import { describe, it } from "bun:test";
 import fc from "fast-check";
 import { exportTools, listTargets } from "../../../src/formats/mod.ts";
-import {
-  isLegalName,
-  legalName,
-  mapNames,
-  type NameRule,
-  OPENAI_NAME_RULE,
-} from "../../../src/select/mod.ts";
+import * as selection from "../../../src/select/mod.ts";
+import { mapNames, OPENAI_NAME_RULE } from "../../../src/select/mod.ts";
 import { makeTool } from "../../../src/tool/mod.ts";
 import { cases } from "../../support/laws.ts";
 
 fc.configureGlobal(cases(100));
 
 const GEMINI = listTargets().find(({ id }) => id === "gemini")?.names ?? OPENAI_NAME_RULE;
-const UPPER: NameRule = { ...OPENAI_NAME_RULE, case: "upper" };
+const UPPER: selection.NameRule = { ...OPENAI_NAME_RULE, case: "upper" };
 
 describe("legalName()", () => {
   for (
@@ -31,13 +26,13 @@ describe("legalName()", () => {
     ] as const
   ) {
     it(`writes "${id.slice(0, 20)}" as "${name.slice(0, 20)}"`, () => {
-      assertEquals(legalName(id, rule), name);
+      assertEquals(selection.legalName(id, rule), name);
     });
   }
 
   it("truncates a long id, and appends a hash of the whole id", () => {
-    const one = legalName("x".repeat(65), OPENAI_NAME_RULE);
-    const two = legalName("x".repeat(66), OPENAI_NAME_RULE);
+    const one = selection.legalName("x".repeat(65), OPENAI_NAME_RULE);
+    const two = selection.legalName("x".repeat(66), OPENAI_NAME_RULE);
     assertEquals(one.length, 64);
     assert(one !== two);
     assert(/^x{55}_[0-9a-f]{8}$/.test(one), one);
@@ -73,7 +68,7 @@ describe("mapNames()", () => {
         const names = mapNames(ids, rule);
         assertEquals([...names.keys()], ids);
         assertEquals(new Set(names.values()).size, ids.length);
-        for (const name of names.values()) assert(isLegalName(name, rule), name);
+        for (const name of names.values()) assert(selection.isLegalName(name, rule), name);
         const reversed = mapNames([...ids].reverse(), rule);
         for (const id of ids) assertEquals(reversed.get(id), names.get(id));
       }),

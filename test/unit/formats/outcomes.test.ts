@@ -1,13 +1,6 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
-import {
-  decodeCalls,
-  encodeResult,
-  type ExportOptions,
-  exportTools,
-  type ResultLoss,
-  type TargetName,
-} from "../../../src/formats/mod.ts";
+import * as formats from "../../../src/formats/mod.ts";
 import {
   makeTool,
   type Tool,
@@ -22,12 +15,12 @@ import results from "./cases/results.json" with { type: "json" };
 /** One call of a function, and its whole outcome. */
 interface Step {
   readonly does: "export" | "decode" | "encode";
-  readonly target: TargetName;
+  readonly target: formats.TargetName;
   /** By default, the tools of `cases.ts`. `null` means that no export's names are passed. */
   readonly tools?: readonly ToolDefinition[] | null;
-  readonly options?: ExportOptions;
+  readonly options?: formats.ExportOptions;
   readonly response?: unknown;
-  readonly call?: Parameters<typeof encodeResult>[1];
+  readonly call?: Parameters<typeof formats.encodeResult>[1];
   readonly result?: ToolResult;
   /** The returned value as JSON, without empty lists. Each loss or warning is one line. */
   readonly gives?: unknown;
@@ -55,7 +48,7 @@ const orNone = <Item>(list: readonly Item[]): readonly Item[] | undefined =>
   list.length === 0 ? undefined : list;
 
 function exported({ target, options }: Step, tools: readonly Tool[]): unknown {
-  const { tools: sent, losses, rejected, warnings, names, request } = exportTools(
+  const { tools: sent, losses, rejected, warnings, names, request } = formats.exportTools(
     tools,
     target,
     options,
@@ -87,12 +80,12 @@ function outcome(step: Step): unknown {
   if (does === "export") return exported(step, tools);
   const names = step.tools === null ? undefined : namesFor(target, tools);
   if (does === "decode") {
-    return decodeCalls(target, response, names as ReturnType<typeof namesFor>)
+    return formats.decodeCalls(target, response, names as ReturnType<typeof namesFor>)
       .map(({ raw: _raw, ...decoded }) => decoded);
   }
-  const losses: ResultLoss[] = [];
-  const lose = (loss: ResultLoss): unknown => losses.push(loss);
-  const answer = encodeResult(target, call as never, result as ToolResult, names, lose);
+  const losses: formats.ResultLoss[] = [];
+  const lose = (loss: formats.ResultLoss): unknown => losses.push(loss);
+  const answer = formats.encodeResult(target, call as never, result as ToolResult, names, lose);
   return {
     answer,
     losses: orNone(

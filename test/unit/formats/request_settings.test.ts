@@ -1,13 +1,7 @@
 import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
-import {
-  defineTarget,
-  exportTools,
-  listTargets,
-  type TargetName,
-  targetOf,
-  type ToolChoice,
-} from "../../../src/formats/mod.ts";
+import * as formats from "../../../src/formats/mod.ts";
+import { exportTools } from "../../../src/formats/mod.ts";
 import { buildToolset } from "../../../src/select/mod.ts";
 import { defineTool } from "../../../src/tool/mod.ts";
 import { PROVIDERS } from "./cases.ts";
@@ -17,7 +11,7 @@ const tools = buildToolset([
   defineTool({ name: "ping", description: "Answers." }),
 ]);
 const ONE = { tool: "math:add" } as const;
-const CHOICES: readonly ToolChoice[] = ["auto", "none", "required", ONE];
+const CHOICES: readonly formats.ToolChoice[] = ["auto", "none", "required", ONE];
 const ROWS = PROVIDERS.flatMap(({ settings }) => settings);
 
 describe("the settings of a request", () => {
@@ -38,10 +32,10 @@ describe("the settings of a request", () => {
   });
 
   it("are empty by default, and do not change the tools", () => {
-    for (const { id } of listTargets()) {
-      const plain = exportTools(tools, id as TargetName);
+    for (const { id } of formats.listTargets()) {
+      const plain = exportTools(tools, id as formats.TargetName);
       assertEquals<unknown>(plain.request, {});
-      const more = exportTools(tools, id as TargetName, { parallel: true });
+      const more = exportTools(tools, id as formats.TargetName, { parallel: true });
       assertEquals(more.names.encodings, plain.names.encodings);
     }
   });
@@ -55,7 +49,7 @@ describe("the settings of a request", () => {
     );
     for (const wrong of ["any", { tool: 1 }, { tool: "ping", name: "x" }, null]) {
       assertThrows(
-        () => exportTools(tools, "anthropic", { toolChoice: wrong as ToolChoice }),
+        () => exportTools(tools, "anthropic", { toolChoice: wrong as formats.ToolChoice }),
         TypeError,
         '"auto", "none", "required" or { tool: id }',
       );
@@ -63,7 +57,7 @@ describe("the settings of a request", () => {
   });
 
   it("are empty without tools, because providers reject them", () => {
-    for (const { id } of listTargets()) {
+    for (const { id } of formats.listTargets()) {
       for (const toolChoice of ["none", "required"] as const) {
         const { request, warnings } = exportTools([], id, { toolChoice, parallel: false });
         const about = toolChoice === "required" ? ["toolChoice"] : [];
@@ -73,11 +67,11 @@ describe("the settings of a request", () => {
   });
 
   it("are supported by custom targets", () => {
-    const acme = defineTarget({ ...targetOf("openai.chat"), id: "acme" });
+    const acme = formats.defineTarget({ ...formats.targetOf("openai.chat"), id: "acme" });
     const { request } = exportTools(tools, acme, { toolChoice: "required" });
     assertEquals<unknown>(request, { tool_choice: "required" });
-    const { choose: _choose, ...rest } = targetOf("openai.chat");
-    const without = defineTarget({ ...rest, id: "without", title: "Without" });
+    const { choose: _choose, ...rest } = formats.targetOf("openai.chat");
+    const without = formats.defineTarget({ ...rest, id: "without", title: "Without" });
     const { warnings } = exportTools(tools, without, { toolChoice: "required" });
     assertStringIncludes(warnings[0]?.message ?? "", "Without: a request has no field");
   });

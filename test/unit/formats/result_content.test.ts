@@ -1,13 +1,7 @@
 import { assert, assertEquals, assertFalse, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
-import {
-  dispatchResponse,
-  encodeResult,
-  exportTools,
-  listTargets,
-  resumeTurn,
-  type TargetName,
-} from "../../../src/formats/mod.ts";
+import * as plue from "../../../src/formats/mod.ts";
+import { encodeResult } from "../../../src/formats/mod.ts";
 import { ToolDispatcher } from "../../../src/execute/mod.ts";
 import { buildToolset } from "../../../src/select/mod.ts";
 import { type ContentBlock, defineTool, ToolResult } from "../../../src/tool/mod.ts";
@@ -69,8 +63,8 @@ describe("results of blocks", () => {
         const block of [{ ...IMAGE, data }, { ...AUDIO, data }, file(data)] as ContentBlock[]
       ) {
         const blocks = ToolResult.blocks([TEXT, block]);
-        for (const { id } of listTargets()) {
-          const answer = JSON.stringify(encodeResult(id as TargetName, CALL, blocks));
+        for (const { id } of plue.listTargets()) {
+          const answer = JSON.stringify(encodeResult(id as plue.TargetName, CALL, blocks));
           assertStringIncludes(answer, 'Cannot send the result: \\"/content/1\\" is not base64');
           assertEquals(answer.includes(JSON.stringify(data).slice(1, -1)), false, id);
         }
@@ -83,8 +77,8 @@ describe("results of blocks", () => {
   });
 
   it("have no metadata in parts that a model reads", () => {
-    for (const { id } of listTargets()) {
-      const answer = JSON.stringify(encodeResult(id as TargetName, CALL, MIXED));
+    for (const { id } of plue.listTargets()) {
+      const answer = JSON.stringify(encodeResult(id as plue.TargetName, CALL, MIXED));
       assertEquals(answer.includes(SECRET), APART.has(id), id);
     }
   });
@@ -113,7 +107,7 @@ describe("results of blocks", () => {
       assertEquals(result.ok ? "right" : result.error.code, "invalid_result");
     }
     const toolset = buildToolset([draw({ dots: 1 })]);
-    const { names } = exportTools(toolset, "openai.responses");
+    const { names } = plue.exportTools(toolset, "openai.responses");
     const typed = { ...CALL, name: "draw" };
     // Responses has received the schema of the result, so the value comes first, as JSON.
     const answer = encodeResult("openai.responses", typed, right, names);
@@ -137,11 +131,11 @@ describe("results of blocks", () => {
       defineTool({ name: "look", description: "Looks.", execute: () => looks }),
     ]);
     const dispatcher = new ToolDispatcher(toolset, { engine: typeboxEngine() });
-    const { names } = exportTools(toolset, "anthropic");
+    const { names } = plue.exportTools(toolset, "anthropic");
     const options = { dispatcher, names };
     const use = (name: string) => ({ type: "tool_use", id: name, name, input: {} });
-    const turn = await dispatchResponse("anthropic", [use("draw"), use("look")], options);
-    const kept = await resumeTurn("anthropic", JSON.parse(JSON.stringify(turn)), {}, options);
+    const turn = await plue.dispatchResponse("anthropic", [use("draw"), use("look")], options);
+    const kept = await plue.resumeTurn("anthropic", JSON.parse(JSON.stringify(turn)), {}, options);
     assertEquals(kept.messages, turn.messages);
     const [drawn, looked] = turn.messages[0]?.content ?? [];
     assert(Array.isArray(drawn?.content));

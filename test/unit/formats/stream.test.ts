@@ -7,13 +7,8 @@ import {
 } from "@std/assert";
 import fc from "fast-check";
 import { describe, it } from "bun:test";
-import {
-  accumulateCalls,
-  type CallAccumulator,
-  type DecodedCall,
-  encodeResult,
-  type TargetName,
-} from "../../../src/formats/mod.ts";
+import * as plue from "../../../src/formats/mod.ts";
+import { accumulateCalls, type DecodedCall } from "../../../src/formats/mod.ts";
 import { readPartialJson } from "../../../src/formats/stream.ts";
 import { defineTool, isObject, ToolResult } from "../../../src/tool/mod.ts";
 import { cases as lawCases } from "../../support/laws.ts";
@@ -27,7 +22,7 @@ const seen = (calls: readonly DecodedCall[]): readonly Seen[] =>
 /** A stream, with the calls that its events complete and all calls at its end. */
 interface Row {
   readonly title: string;
-  readonly target: TargetName;
+  readonly target: plue.TargetName;
   readonly events: readonly object[];
   /** The id, the name and the arguments of each call; for a rejected one `null` and the code. */
   readonly completed: readonly unknown[];
@@ -40,7 +35,7 @@ function shown(calls: readonly DecodedCall[]): readonly unknown[] {
   );
 }
 
-function pushAll(stream: CallAccumulator, events: readonly unknown[]): readonly DecodedCall[] {
+function pushAll(stream: plue.CallAccumulator, events: readonly unknown[]): readonly DecodedCall[] {
   return events.flatMap((event) => stream.push(event));
 }
 
@@ -123,7 +118,7 @@ describe("accumulateCalls()", () => {
       { type: "response.function_call_arguments.done", output_index: 0, arguments: "{}" },
       { type: "response.completed", response: {} },
     ]);
-    const answer = encodeResult("openai.responses", call as DecodedCall, ToolResult.ok("x"));
+    const answer = plue.encodeResult("openai.responses", call as DecodedCall, ToolResult.ok("x"));
     assertEquals(answer.type === "function_call_output" && answer.caller, caller);
   });
 });
@@ -174,7 +169,7 @@ describe("the use of accumulateCalls()", () => {
   it("is rejected for a target without streamed calls", () => {
     const names = namesFor("mcp");
     assertThrows(() => accumulateCalls("mcp", names), TypeError, "they are not streamed");
-    const none = "toString" as unknown as TargetName;
+    const none = "toString" as unknown as plue.TargetName;
     assertThrows(() => accumulateCalls(none, names), RangeError, "Cannot find the target");
   });
 

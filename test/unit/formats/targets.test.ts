@@ -1,15 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { describe, it } from "bun:test";
-import {
-  type ExportResult,
-  exportTools,
-  isTargetName,
-  KEYWORD_FORMS,
-  listTargets,
-  TARGET_ALIASES,
-  type TargetName,
-  targetOf,
-} from "../../../src/formats/mod.ts";
+import * as formats from "../../../src/formats/mod.ts";
+import { listTargets } from "../../../src/formats/mod.ts";
 import { makeTool } from "../../../src/tool/mod.ts";
 import { PROVIDERS } from "./cases.ts";
 
@@ -58,8 +50,8 @@ const weather = makeTool({
 describe("the cases of the providers", () => {
   it("cover every target, and every alias if names are read", () => {
     const ids = listTargets().map(({ id }) => id);
-    const names = new Set<string>([...ids, ...Object.keys(TARGET_ALIASES)]);
-    const targetsOf = (rows: readonly (readonly [readonly TargetName[], ...unknown[]])[]) =>
+    const names = new Set<string>([...ids, ...Object.keys(formats.TARGET_ALIASES)]);
+    const targetsOf = (rows: readonly (readonly [readonly formats.TargetName[], ...unknown[]])[]) =>
       new Set(rows.flatMap(([targets]) => targets));
     assertEquals(new Set<string>(PROVIDERS.flatMap(({ targets }) => targets)), names);
     assertEquals(targetsOf(PROVIDERS.flatMap(({ results }) => results)), names);
@@ -73,7 +65,7 @@ describe("a tool with long texts", () => {
   const expected = Object.assign({}, ...PROVIDERS.map(({ exported }) => exported));
   for (const { id } of listTargets()) {
     it(`is written for ${id}`, () => {
-      const result: ExportResult = exportTools([weather], id);
+      const result: formats.ExportResult = formats.exportTools([weather], id);
       // The schemas of the AI SDK have functions and a symbol, which JSON cannot contain.
       const { tools } = id === "ai-sdk" ? JSON.parse(JSON.stringify(result)) : result;
       assertEquals(tools, expected[id]);
@@ -84,14 +76,16 @@ describe("a tool with long texts", () => {
   }
 
   it("is written without namespaces if the option is off", () => {
-    const { tools, names } = exportTools([weather], "openai.responses", { namespaces: false });
+    const { tools, names } = formats.exportTools([weather], "openai.responses", {
+      namespaces: false,
+    });
     assertEquals(tools.map((tool) => "name" in tool && tool.name), ["weather__get"]);
     assertEquals(names.idOf("weather__get"), "weather:get");
     assertEquals(names.idOf("get", "weather"), undefined);
   });
 
   it("is called by namespace and name together only", () => {
-    const { names } = exportTools([weather], "openai.responses");
+    const { names } = formats.exportTools([weather], "openai.responses");
     assertEquals(names.idOf("get", "weather"), "weather:get");
     assertEquals(names.idOf("get"), undefined);
     assertEquals(names.idOf("weather__get"), undefined);
@@ -101,9 +95,12 @@ describe("a tool with long texts", () => {
 describe("listTargets()", () => {
   it("has a rule for every form, and a target for every fallback", () => {
     for (const { id, input, fallback, source, title } of listTargets()) {
-      assertEquals(Object.keys(input).sort(), Object.keys(KEYWORD_FORMS).sort(), id);
+      assertEquals(Object.keys(input).sort(), Object.keys(formats.KEYWORD_FORMS).sort(), id);
       assert(title !== "" && source !== "", id);
-      assert(fallback === undefined || targetOf(fallback.id as TargetName) === fallback, id);
+      assert(
+        fallback === undefined || formats.targetOf(fallback.id as formats.TargetName) === fallback,
+        id,
+      );
       for (const rule of Object.values(input)) {
         assertEquals(rule.action === "transform", rule.into !== undefined, id);
       }
@@ -111,11 +108,11 @@ describe("listTargets()", () => {
   });
 
   it("has the records of all names and aliases", () => {
-    for (const target of listTargets()) assertEquals<unknown>(targetOf(target.id), target);
-    for (const [alias, id] of Object.entries(TARGET_ALIASES)) {
-      assertEquals(targetOf(alias as TargetName).id, id);
+    for (const target of listTargets()) assertEquals<unknown>(formats.targetOf(target.id), target);
+    for (const [alias, id] of Object.entries(formats.TARGET_ALIASES)) {
+      assertEquals(formats.targetOf(alias as formats.TargetName).id, id);
     }
-    assertEquals(isTargetName("openai.unknown"), false);
+    assertEquals(formats.isTargetName("openai.unknown"), false);
   });
 });
 
@@ -133,7 +130,7 @@ describe("nullable: true in a tool's own schema", () => {
   });
   for (const { id } of listTargets()) {
     it(`is not sent to ${id}, and reported`, () => {
-      const { tools, losses, rejected } = exportTools([maybe], id);
+      const { tools, losses, rejected } = formats.exportTools([maybe], id);
       assertEquals(rejected, []);
       assertEquals(JSON.stringify(tools).includes("nullable"), false);
       const said = losses.filter(({ keyword }) => keyword === "nullable");

@@ -1,16 +1,12 @@
 import { assertEquals, assertNotStrictEquals, assertStrictEquals } from "@std/assert";
 import { describe, it } from "bun:test";
-import {
-  compileOnce,
-  type Dialect,
-  type SchemaEngine,
-  withSchemaCheck,
-} from "../../../src/schema/mod.ts";
+import * as schemas from "../../../src/schema/mod.ts";
+import { compileOnce } from "../../../src/schema/mod.ts";
 
 /** An engine that records the compiled schemas. */
-function fakeEngine(): SchemaEngine & { readonly compiled: Dialect[] } {
-  const compiled: Dialect[] = [];
-  const engine = withSchemaCheck({
+function fakeEngine(): schemas.SchemaEngine & { readonly compiled: schemas.Dialect[] } {
+  const compiled: schemas.Dialect[] = [];
+  const engine = schemas.withSchemaCheck({
     name: "fake",
     compile(_schema, dialect) {
       compiled.push(dialect);
@@ -57,7 +53,7 @@ describe("compileOnce()", () => {
   it("tries again after an engine that failed", () => {
     const engine = fakeEngine();
     let failing = true;
-    const moody = withSchemaCheck({
+    const moody = schemas.withSchemaCheck({
       name: "moody",
       compile(schema, dialect) {
         if (failing) throw new SyntaxError("Cannot compile the schema: not now");

@@ -10,17 +10,8 @@ import { typeboxEngine } from "../../../src/adapters/typebox/mod.ts";
 import { Registry } from "../../../src/core.ts";
 import { viewOf } from "../../../src/finding/mod.ts";
 import { importTools } from "../../../src/formats/mod.ts";
-import {
-  ASSERTED_FORMATS,
-  checkSchema,
-  compileOnce,
-  detectDialect,
-  hardened,
-  HARDENING,
-  inheritEngine,
-  normalizeSchema,
-  type SchemaValidator,
-} from "../../../src/schema/mod.ts";
+import * as schemas from "../../../src/schema/mod.ts";
+import { compileOnce, hardened } from "../../../src/schema/mod.ts";
 import {
   type JsonSchema,
   makeTool,
@@ -142,17 +133,19 @@ describe("an imported tool in a registry whose engine is not hardened", () => {
 describe("inheritEngine()", () => {
   it("changes nothing for a schema that was derived from a trusted one", () => {
     const derived = { ...COSTLY };
-    inheritEngine(COSTLY, derived);
+    schemas.inheritEngine(COSTLY, derived);
     assertEquals(compileOnce(engine, derived).check(VALUE), true);
   });
 });
 
 /** The step limit around a validator that accepts everything. */
-function bounded(schema: JsonSchema): SchemaValidator {
-  checkSchema(schema, undefined, HARDENING);
-  const form = normalizeSchema(schema, detectDialect(schema), { formats: ASSERTED_FORMATS });
+function bounded(schema: JsonSchema): schemas.SchemaValidator {
+  schemas.checkSchema(schema, undefined, schemas.HARDENING);
+  const form = schemas.normalizeSchema(schema, schemas.detectDialect(schema), {
+    formats: schemas.ASSERTED_FORMATS,
+  });
   const validator = { check: () => true, issues: () => [] };
-  return HARDENING.boundSteps(form, HARDENING.repeatsParts(form), validator);
+  return schemas.HARDENING.boundSteps(form, schemas.HARDENING.repeatsParts(form), validator);
 }
 
 function many<T>(count: number, make: (at: number) => T): T[] {

@@ -1,23 +1,18 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
-import {
-  asDraft2020,
-  checkSchema,
-  checkWithoutEngine,
-  type Dialect,
-} from "../../../src/schema/mod.ts";
+import * as schemas from "../../../src/schema/mod.ts";
 import { ASSERTED_FORMATS, normalizeSchema } from "../../../src/schema/normalize.ts";
 import type { JsonSchema, JsonSchemaObject } from "../../../src/tool/mod.ts";
 import data from "./normalize.json" with { type: "json" };
 
 const URI = "https://json-schema.org/draft/2020-12/schema";
 
-function normalized(schema: JsonSchema, dialect: Dialect = "2020-12"): JsonSchema {
+function normalized(schema: JsonSchema, dialect: schemas.Dialect = "2020-12"): JsonSchema {
   return normalizeSchema(schema, dialect, { formats: ASSERTED_FORMATS }).schema;
 }
 
 describe("normalizeSchema()", () => {
-  const ROWS: readonly (readonly [string, Dialect, JsonSchema, JsonSchema])[] = data
+  const ROWS: readonly (readonly [string, schemas.Dialect, JsonSchema, JsonSchema])[] = data
     .rewritten as never;
   for (const [what, dialect, schema, expected] of ROWS) {
     it(what, () => {
@@ -78,8 +73,8 @@ const CASES: readonly Case[] = data.olderDrafts as never;
 describe("schemas of older drafts", () => {
   for (const { fact, schema, fits, fails } of CASES) {
     it(fact, () => {
-      checkSchema(schema);
-      const check = checkWithoutEngine(schema);
+      schemas.checkSchema(schema);
+      const check = schemas.checkWithoutEngine(schema);
       assertEquals(fits.filter((value) => !check(value)), []);
       assertEquals(fails.filter((value) => check(value)), []);
     });
@@ -88,7 +83,7 @@ describe("schemas of older drafts", () => {
   it("of 2019-09 may have one recursive anchor, because 2020-12 expresses several in another way", () => {
     assertThrows(
       () =>
-        checkSchema({
+        schemas.checkSchema({
           $schema: DRAFT_2019_09,
           $recursiveAnchor: true,
           $defs: { a: { $id: "a", $recursiveAnchor: true } },
@@ -100,12 +95,12 @@ describe("schemas of older drafts", () => {
 
   it("are replaced, and none of their keywords remain", () => {
     const schema = { $schema: DRAFT_2019_09, $recursiveAnchor: true, $recursiveRef: "#" };
-    assertEquals<unknown>(asDraft2020(schema, "2019-09"), { $ref: "#" });
+    assertEquals<unknown>(schemas.asDraft2020(schema, "2019-09"), { $ref: "#" });
   });
 
   it("of draft-04 are rejected if a limit's flag is a number", () => {
     assertThrows(
-      () => checkSchema({ $schema: DRAFT_04, exclusiveMinimum: 1 }),
+      () => schemas.checkSchema({ $schema: DRAFT_04, exclusiveMinimum: 1 }),
       TypeError,
       '"/exclusiveMinimum" must be true or false, not 1',
     );

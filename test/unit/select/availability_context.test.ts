@@ -1,11 +1,7 @@
 import { assertEquals, assertNotStrictEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
-import {
-  buildToolset,
-  ToolAvailabilityContext,
-  ToolAvailabilityContextBuilder,
-  type ToolAvailabilityInput,
-} from "../../../src/select/mod.ts";
+import * as plue from "../../../src/select/mod.ts";
+import { ToolAvailabilityContext } from "../../../src/select/mod.ts";
 import { fakeTool } from "../registry/fakes.ts";
 
 const tools = [
@@ -19,12 +15,12 @@ const tools = [
   fakeTool("wipe", { category: "filesystem", risk: "critical" }),
 ];
 
-const idsIn = (context: ToolAvailabilityInput) => buildToolset(tools, { context }).ids;
+const idsIn = (context: plue.ToolAvailabilityInput) => plue.buildToolset(tools, { context }).ids;
 const without = (...gone: string[]) =>
   tools.map((tool) => tool.id).filter((id) => !gone.includes(id));
 
 describe("ToolAvailabilityContext", () => {
-  const fields: [ToolAvailabilityInput, string[]][] = [
+  const fields: [plue.ToolAvailabilityInput, string[]][] = [
     [{}, without()],
     [{ includedCategories: [] }, []],
     [{ enabledToolIds: [] }, []],
@@ -229,7 +225,7 @@ describe("ToolAvailabilityContext", () => {
 
 describe("ToolAvailabilityContextBuilder", () => {
   it("extends lists and replaces single values", () => {
-    const builder = new ToolAvailabilityContextBuilder().disableTools("b").disableTools("a")
+    const builder = new plue.ToolAvailabilityContextBuilder().disableTools("b").disableTools("a")
       .withMaxRiskLevel("low").withMaxRiskLevel("high")
       .withTerminal(false).withTerminal(true);
     assertEquals(builder.build().toJSON(), { maxRiskLevel: "high", disabledToolIds: ["a", "b"] });

@@ -2,32 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import { describe, it } from "bun:test";
-import {
-  allowIds,
-  buildToolset,
-  byCategory,
-  byMaximumRisk,
-  byNamespace,
-  byScopes,
-  byTag,
-  category,
-  CRITERIA,
-  CRITERION_NAMES,
-  type CriterionName,
-  denyIds,
-  isContextFlag,
-  maxRisk,
-  namespace,
-  role,
-  scopes,
-  type Selection,
-  tagsAll,
-  tagsAny,
-  type ToolFilter,
-  type ToolPolicy,
-  type Toolset,
-  ToolsetBuilder,
-} from "../../../src/select/mod.ts";
+import * as plue from "../../../src/select/mod.ts";
 import type { Tool } from "../../../src/tool/mod.ts";
 import { fakeTool } from "../registry/fakes.ts";
 import data from "./criteria.json" with { type: "json" };
@@ -41,41 +16,47 @@ const tools = [
 
 /** The filter, the policy and the builder's method of a criterion. */
 const FORMS: {
-  readonly [Name in CriterionName]?: readonly [
-    method: keyof ToolsetBuilder,
-    filter?: (...values: never[]) => ToolFilter,
-    policy?: (...values: never[]) => ToolPolicy,
+  readonly [Name in plue.CriterionName]?: readonly [
+    method: keyof plue.ToolsetBuilder,
+    filter?: (...values: never[]) => plue.ToolFilter,
+    policy?: (...values: never[]) => plue.ToolPolicy,
   ];
 } = {
-  allowIds: ["withTools", allowIds],
-  denyIds: ["excludeTools", denyIds],
-  maxRisk: ["withMaxRisk", maxRisk, byMaximumRisk],
-  categories: ["withCategories", category, byCategory],
+  allowIds: ["withTools", plue.allowIds],
+  denyIds: ["excludeTools", plue.denyIds],
+  maxRisk: ["withMaxRisk", plue.maxRisk, plue.byMaximumRisk],
+  categories: ["withCategories", plue.category, plue.byCategory],
   excludeCategories: ["excludeCategories"],
-  tagsAny: ["withTagsAny", tagsAny, byTag],
-  tagsAll: ["withTags", tagsAll],
-  role: ["withRole", role],
-  scopes: ["withScopes", scopes, byScopes],
-  namespace: ["withNamespace", namespace, byNamespace],
+  tagsAny: ["withTagsAny", plue.tagsAny, plue.byTag],
+  tagsAll: ["withTags", plue.tagsAll],
+  role: ["withRole", plue.role],
+  scopes: ["withScopes", plue.scopes, plue.byScopes],
+  namespace: ["withNamespace", plue.namespace, plue.byNamespace],
 };
 
-type Row = readonly [CriterionName, unknown, kept: string[], removed?: string, reason?: string];
+type Row = readonly [
+  plue.CriterionName,
+  unknown,
+  kept: string[],
+  removed?: string,
+  reason?: string,
+];
 const ROWS = data.rows as unknown as readonly Row[];
 
 describe("a criterion", () => {
   for (const [name, value, kept, removed, reason] of ROWS) {
     const values = (Array.isArray(value) ? value : [value]) as never[];
-    const { step, context } = CRITERIA[name];
+    const { step, context } = plue.CRITERIA[name];
     const [method, filter, policy] = FORMS[name] ?? [];
     const isIn = (keeps: (tool: Tool) => boolean) => tools.filter(keeps).map(({ id }) => id);
 
     it(`keeps the same tools in every form: ${name} ${JSON.stringify(value)}`, () => {
-      const selections: Selection[] = [
-        ...(isContextFlag(name) ? [] : [{ [name]: value }]),
+      const selections: plue.Selection[] = [
+        ...(plue.isContextFlag(name) ? [] : [{ [name]: value }]),
         ...(context ? [{ context: { [context]: value } }] : []),
       ];
       for (const selection of selections) {
-        const toolset = buildToolset(tools, selection);
+        const toolset = plue.buildToolset(tools, selection);
         assertEquals(toolset.ids, kept);
         if (removed === undefined) continue;
         const explained = toolset.explain(removed);
@@ -83,8 +64,8 @@ describe("a criterion", () => {
         assertEquals(explained.reason, `"${removed}" is removed by ${step}: ${reason}`);
       }
       if (method !== undefined) {
-        const builder = new ToolsetBuilder("test").fromTools(tools);
-        const add = builder[method] as (...values: never[]) => { build(): Toolset };
+        const builder = new plue.ToolsetBuilder("test").fromTools(tools);
+        const add = builder[method] as (...values: never[]) => { build(): plue.Toolset };
         assertEquals(add.apply(builder, values).build().ids, kept);
       }
       const keeps = filter?.(...values);
@@ -101,6 +82,6 @@ describe("a criterion", () => {
   }
 
   it("has a row for each name", () => {
-    assertEquals(new Set(ROWS.map(([name]) => name)), new Set(CRITERION_NAMES));
+    assertEquals(new Set(ROWS.map(([name]) => name)), new Set(plue.CRITERION_NAMES));
   });
 });

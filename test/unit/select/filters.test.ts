@@ -1,24 +1,7 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
-import {
-  allOf,
-  allowAll,
-  allowIds,
-  anyOf,
-  buildToolset,
-  byTag,
-  category,
-  denyAll,
-  denyIds,
-  maxRisk,
-  namedFilter,
-  namespace,
-  not,
-  role,
-  tagsAny,
-  type ToolFilter,
-  type ToolPolicy,
-} from "../../../src/select/mod.ts";
+import * as plue from "../../../src/select/mod.ts";
+import { anyOf, not } from "../../../src/select/mod.ts";
 import type { Tool } from "../../../src/tool/mod.ts";
 import { fakeTool } from "../registry/fakes.ts";
 
@@ -34,19 +17,19 @@ const tools = [
   fakeTool("task:approve", { risk: "high", tags: ["chain"], roles: ["control"] }),
 ];
 
-const idsKeptBy = (filter: ToolFilter) => tools.filter(filter).map((tool) => tool.id);
+const idsKeptBy = (filter: plue.ToolFilter) => tools.filter(filter).map((tool) => tool.id);
 
 describe("filters", () => {
-  const rows: [string, ToolFilter, string[]][] = [
-    ["allOf", allOf(tagsAny("chain"), maxRisk("low")), ["chain:status"]],
-    ["allOf of nothing keeps everything", allOf(), tools.map((tool) => tool.id)],
-    ["anyOf", anyOf(namespace("task"), category("filesystem")), [
+  const rows: [string, plue.ToolFilter, string[]][] = [
+    ["allOf", plue.allOf(plue.tagsAny("chain"), plue.maxRisk("low")), ["chain:status"]],
+    ["allOf of nothing keeps everything", plue.allOf(), tools.map((tool) => tool.id)],
+    ["anyOf", anyOf(plue.namespace("task"), plue.category("filesystem")), [
       "file-read",
       "file-write",
       "task:approve",
     ]],
     ["anyOf of nothing keeps nothing", anyOf(), []],
-    ["not", not(category("filesystem")), ["chain:status", "task:approve"]],
+    ["not", not(plue.category("filesystem")), ["chain:status", "task:approve"]],
   ];
   for (const [name, filter, ids] of rows) {
     it(`${name} keeps [${ids}]`, () => assertEquals(idsKeptBy(filter), ids));
@@ -63,20 +46,21 @@ describe("filters", () => {
 
   it("do not confuse a tool named constructor with an inherited member", () => {
     const odd = fakeTool("constructor");
-    assertEquals([allowIds("constructor")(odd), denyIds("toString")(odd)], [true, true]);
-    assertEquals(allowIds("toString")(odd), false);
+    assertEquals([plue.allowIds("constructor")(odd), plue.denyIds("toString")(odd)], [true, true]);
+    assertEquals(plue.allowIds("toString")(odd), false);
   });
 
   it("treat any value but true and false as false, even negated", () => {
-    const truthy = (() => "yes") as unknown as ToolFilter;
-    assertEquals(idsKeptBy(allOf(truthy)), []);
+    const truthy = (() => "yes") as unknown as plue.ToolFilter;
+    assertEquals(idsKeptBy(plue.allOf(truthy)), []);
     assertEquals(idsKeptBy(anyOf(truthy)), []);
   });
 
   it("treat a promise as an error, also in a negation", () => {
-    const promise = (() => Promise.reject(new Error("The list is down"))) as unknown as ToolFilter;
+    const promise =
+      (() => Promise.reject(new Error("The list is down"))) as unknown as plue.ToolFilter;
     for (const filter of [promise, not(promise), not(not(promise)), not(anyOf(promise))]) {
-      assertEquals(buildToolset(tools, { filters: [filter] }).ids, []);
+      assertEquals(plue.buildToolset(tools, { filters: [filter] }).ids, []);
     }
     assertThrows(
       () => idsKeptBy(not(promise)),
@@ -88,47 +72,47 @@ describe("filters", () => {
   it("reject invalid arguments", () => {
     const words = (value: unknown) => value as string;
     assertThrows(
-      () => maxRisk(words("hgih") as "high"),
+      () => plue.maxRisk(words("hgih") as "high"),
       TypeError,
       "Cannot filter by maxRisk: argument 1 must be one of safe, low, medium, high, critical, " +
         'not "hgih"',
     );
     assertThrows(
-      () => allowIds("file-read", "a:b:c"),
+      () => plue.allowIds("file-read", "a:b:c"),
       TypeError,
       'Cannot filter by allowIds: "arguments/1" must be a tool\'s id, "name" or "namespace:name"',
     );
     assertThrows(() => not(words("x") as never), TypeError, "must be a function");
-    assertThrows(() => allOf(maxRisk("low"), {} as never), TypeError, '"arguments/1"');
+    assertThrows(() => plue.allOf(plue.maxRisk("low"), {} as never), TypeError, '"arguments/1"');
     assertThrows(() => anyOf(undefined as never), TypeError, "not undefined");
     assertThrows(
-      () => tagsAny(...Array.from({ length: 10_001 }, (_, index) => `t${index}`)),
+      () => plue.tagsAny(...Array.from({ length: 10_001 }, (_, index) => `t${index}`)),
       TypeError,
       "at most 10000 items, not 10001",
     );
   });
 
   it("have a name that describes the kept tools", () => {
-    assertEquals(maxRisk("low").name, "maxRisk(low)");
+    assertEquals(plue.maxRisk("low").name, "maxRisk(low)");
     assertEquals(
-      not(anyOf(tagsAny("a", "b"), role("x"))).name,
+      not(anyOf(plue.tagsAny("a", "b"), plue.role("x"))).name,
       "not(anyOf(tagsAny(a, b), role(x)))",
     );
-    assertEquals(allowIds("a", "b", "c", "d", "e", "f").name, "allowIds(a, b, c, d, e, …)");
+    assertEquals(plue.allowIds("a", "b", "c", "d", "e", "f").name, "allowIds(a, b, c, d, e, …)");
   });
 });
 
 describe("namedFilter()", () => {
   it("names a new function, and does not change the old one", () => {
     const plain = (tool: { id: string }) => tool.id === "file-read";
-    const named = namedFilter("the reader", plain);
+    const named = plue.namedFilter("the reader", plain);
     assertEquals([named.name, plain.name], ["the reader", "plain"]);
     assertEquals(idsKeptBy(named), ["file-read"]);
     assertEquals(named(undefined as unknown as Tool), false);
   });
 
   it("rejects an invalid filter", () => {
-    assertThrows(() => namedFilter("x", null as never), TypeError, "must be a function");
+    assertThrows(() => plue.namedFilter("x", null as never), TypeError, "must be a function");
   });
 });
 
@@ -142,13 +126,26 @@ const secret = fakeTool("file-write", {
 describe("policies", () => {
   it("allow or deny every tool that exists, with a reason for a denial", () => {
     const nothing = [undefined, null];
-    assertEquals([secret, ...nothing].map((tool) => allowAll.allow(tool)), [true, false, false]);
-    assertEquals([secret, ...nothing].map((tool) => denyAll.allow(tool)), [false, false, false]);
-    assertEquals([allowAll.reason, denyAll.reason?.(secret)], [undefined, "every tool is denied"]);
+    assertEquals([secret, ...nothing].map((tool) => plue.allowAll.allow(tool)), [
+      true,
+      false,
+      false,
+    ]);
+    assertEquals([secret, ...nothing].map((tool) => plue.denyAll.allow(tool)), [
+      false,
+      false,
+      false,
+    ]);
+    assertEquals([plue.allowAll.reason, plue.denyAll.reason?.(secret)], [
+      undefined,
+      "every tool is denied",
+    ]);
   });
 
   it("are frozen, so that no code can change one", () => {
-    for (const policy of [allowAll, denyAll, byTag("a")]) assert(Object.isFrozen(policy));
+    for (const policy of [plue.allowAll, plue.denyAll, plue.byTag("a")]) {
+      assert(Object.isFrozen(policy));
+    }
   });
 
   it("are rejected with a field that would be ignored", () => {
@@ -166,8 +163,8 @@ describe("policies", () => {
       [{ allow, revisionn: 1 }, 'did you mean "revision"?'],
     ];
     for (const [policy, message] of rows) {
-      const policies = [allowAll, policy as ToolPolicy];
-      assertThrows(() => buildToolset([secret], { policies }), TypeError, message);
+      const policies = [plue.allowAll, policy as plue.ToolPolicy];
+      assertThrows(() => plue.buildToolset([secret], { policies }), TypeError, message);
     }
     // An instance of a class may have fields and methods of its own.
     class Limit {
@@ -176,6 +173,6 @@ describe("policies", () => {
         return this.most > 0;
       }
     }
-    assertEquals(buildToolset([secret], { policies: [new Limit()] }).size, 1);
+    assertEquals(plue.buildToolset([secret], { policies: [new Limit()] }).size, 1);
   });
 });

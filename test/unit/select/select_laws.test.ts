@@ -1,21 +1,8 @@
 import { assert, assertEquals } from "@std/assert";
 import { describe, it } from "bun:test";
 import fc from "fast-check";
-import {
-  allOf,
-  anyOf,
-  buildToolset,
-  byMaximumRisk,
-  byTag,
-  listSource,
-  not,
-  type Selection,
-  selectionKey,
-  tagsAny,
-  ToolAvailabilityContext,
-  type ToolAvailabilityFields,
-  type ToolFilter,
-} from "../../../src/select/mod.ts";
+import * as plue from "../../../src/select/mod.ts";
+import { not, type Selection, tagsAny } from "../../../src/select/mod.ts";
 import { KNOWN_CATEGORIES, RISK_LEVELS, type Tool } from "../../../src/tool/mod.ts";
 import { fakeTool } from "../registry/fakes.ts";
 import { cases } from "../../support/laws.ts";
@@ -39,7 +26,7 @@ const aTool = (id: string): fc.Arbitrary<Tool> =>
 
 const someTools = some(ids).chain((chosen) => fc.tuple(...chosen.map(aTool)));
 
-const aContext: fc.Arbitrary<ToolAvailabilityFields> = fc.record({
+const aContext: fc.Arbitrary<plue.ToolAvailabilityFields> = fc.record({
   hasWorkspace: maybe(fc.boolean()),
   hasTerminal: maybe(fc.boolean()),
   hasEditor: maybe(fc.boolean()),
@@ -52,7 +39,7 @@ const aContext: fc.Arbitrary<ToolAvailabilityFields> = fc.record({
   requiredTags: maybe(some(words)),
 });
 
-const throwing: ToolFilter = (tool) => {
+const throwing: plue.ToolFilter = (tool) => {
   if (tool.tags.includes("a")) throw new Error("a");
   return true;
 };
@@ -72,20 +59,21 @@ const someData = fc.record({
   // Most fields are absent, because a selection with all criteria keeps no tool.
 }, { requiredKeys: [] }) as fc.Arbitrary<Selection>;
 
-const filters = some<ToolFilter>([tagsAny("a", "b"), not(tagsAny("b")), throwing]);
-const policies = some([byTag("a", "b"), byMaximumRisk("high")]);
+const filters = some<plue.ToolFilter>([tagsAny("a", "b"), not(tagsAny("b")), throwing]);
+const policies = some([plue.byTag("a", "b"), plue.byMaximumRisk("high")]);
 const aSelection: fc.Arbitrary<Selection> = fc.tuple(someData, maybe(filters), maybe(policies))
   .map(([data, filters, policies]) => ({ ...data, filters, policies }));
 
-const idsOf = (tools: readonly Tool[], selection: Selection) => buildToolset(tools, selection).ids;
+const idsOf = (tools: readonly Tool[], selection: Selection) =>
+  plue.buildToolset(tools, selection).ids;
 const isWithin = (part: readonly string[], whole: readonly string[]) =>
   part.every((id) => whole.includes(id));
 
 describe("selection, for any tools and any selection", () => {
   it("keeps a part of the source, in its order", () => {
     fc.assert(fc.property(someTools, aSelection, (tools, selection) => {
-      const source = listSource(tools);
-      const { tools: kept } = buildToolset(source, selection);
+      const source = plue.listSource(tools);
+      const { tools: kept } = plue.buildToolset(source, selection);
       assertEquals(kept, source.tools.filter((tool) => kept.includes(tool)));
     }));
   });
@@ -104,7 +92,7 @@ describe("selection, for any tools and any selection", () => {
   it("narrows to exactly what both selections keep", () => {
     fc.assert(fc.property(someTools, aSelection, aSelection, (tools, first, second) => {
       const both = idsOf(tools, first).filter((id) => idsOf(tools, second).includes(id));
-      assertEquals(buildToolset(tools, first).narrow(second).ids, both);
+      assertEquals(plue.buildToolset(tools, first).narrow(second).ids, both);
     }));
   });
 
@@ -124,20 +112,20 @@ describe("selection, for any tools and any selection", () => {
         ]),
       ) as Selection;
       assertEquals(idsOf(tools, turned), idsOf(tools, selection));
-      assertEquals(selectionKey(turned), selectionKey(selection));
+      assertEquals(plue.selectionKey(turned), plue.selectionKey(selection));
     }));
   });
 
   it("has equal keys only for selections that keep the same", () => {
     fc.assert(fc.property(someTools, someData, someData, (tools, one, other) => {
-      const same = selectionKey(one) === selectionKey(other);
+      const same = plue.selectionKey(one) === plue.selectionKey(other);
       if (same) assertEquals(idsOf(tools, one), idsOf(tools, other));
     }));
   });
 
   it("is explained in agreement with the decision", () => {
     fc.assert(fc.property(someTools, aSelection, (tools, selection) => {
-      const toolset = buildToolset(tools, selection);
+      const toolset = plue.buildToolset(tools, selection);
       const listed = toolset.available();
       for (const tool of tools) {
         const explained = toolset.explain(tool.id);
@@ -157,9 +145,9 @@ describe("filters, for any tool", () => {
     const filter = fc.constantFrom(tagsAny("a"), tagsAny("b"), tagsAny("a", "b"));
     fc.assert(fc.property(aTool("t"), filter, filter, (tool, one, other) => {
       assertEquals(not(not(one))(tool), one(tool));
-      assertEquals(allOf(one, other)(tool), one(tool) && other(tool));
-      assertEquals(anyOf(one, other)(tool), one(tool) || other(tool));
-      assertEquals(not(allOf(one, other))(tool), anyOf(not(one), not(other))(tool));
+      assertEquals(plue.allOf(one, other)(tool), one(tool) && other(tool));
+      assertEquals(plue.anyOf(one, other)(tool), one(tool) || other(tool));
+      assertEquals(not(plue.allOf(one, other))(tool), plue.anyOf(not(one), not(other))(tool));
     }));
   });
 });
@@ -167,8 +155,8 @@ describe("filters, for any tool", () => {
 describe("ToolAvailabilityContext, for any fields", () => {
   it("is unchanged after JSON, with its key", () => {
     fc.assert(fc.property(aContext, (fields) => {
-      const context = new ToolAvailabilityContext(fields);
-      const read = ToolAvailabilityContext.fromJSON(JSON.parse(JSON.stringify(context)));
+      const context = new plue.ToolAvailabilityContext(fields);
+      const read = plue.ToolAvailabilityContext.fromJSON(JSON.parse(JSON.stringify(context)));
       assertEquals({ ...read }, { ...context });
       assertEquals(read.key, context.key);
     }));
@@ -176,8 +164,8 @@ describe("ToolAvailabilityContext, for any fields", () => {
 
   it("has equal keys exactly for equal contexts", () => {
     fc.assert(fc.property(aContext, aContext, (one, other) => {
-      const a = new ToolAvailabilityContext(one);
-      const b = new ToolAvailabilityContext(other);
+      const a = new plue.ToolAvailabilityContext(one);
+      const b = new plue.ToolAvailabilityContext(other);
       assertEquals(a.key === b.key, JSON.stringify({ ...a }) === JSON.stringify({ ...b }));
     }));
   });

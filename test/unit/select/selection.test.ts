@@ -1,14 +1,7 @@
 import { assertEquals, assertLess, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
-import {
-  allowAll,
-  buildToolset,
-  denyAll,
-  type Selection,
-  selectionKey,
-  ToolAvailabilityContext,
-  type ToolFilter,
-} from "../../../src/select/mod.ts";
+import * as plue from "../../../src/select/mod.ts";
+import { type Selection, selectionKey, ToolAvailabilityContext } from "../../../src/select/mod.ts";
 import type { Tool } from "../../../src/tool/mod.ts";
 import { fakeTool } from "../registry/fakes.ts";
 
@@ -20,7 +13,7 @@ const tools = [
   fakeTool("plain"),
 ];
 
-const idsOf = (selection: Selection) => buildToolset(tools, selection).ids;
+const idsOf = (selection: Selection) => plue.buildToolset(tools, selection).ids;
 
 describe("Selection", () => {
   const rows: [Selection, string[]][] = [
@@ -32,8 +25,8 @@ describe("Selection", () => {
     [{ categories: ["git", "search"], excludeCategories: ["git"] }, ["b:one"]],
     [{ tagsAll: new Set(["x", "y"]), allowIds: new Set(["a:one", "plain"]) }, ["a:one"]],
     [{ filters: [(tool) => tool.name === "one", (tool) => tool.risk === "safe"] }, ["b:one"]],
-    [{ policies: [allowAll] }, ["a:one", "a:two", "b:one", "plain"]],
-    [{ policies: [allowAll, denyAll] }, []],
+    [{ policies: [plue.allowAll] }, ["a:one", "a:two", "b:one", "plain"]],
+    [{ policies: [plue.allowAll, plue.denyAll] }, []],
     [{ context: ToolAvailabilityContext.lowRiskOnly, maxRisk: "safe" }, ["b:one"]],
     [{ context: ToolAvailabilityContext.safeOnly, maxRisk: "high" }, ["b:one"]],
     [{ context: { enabledToolIds: ["plain", "a:one"] }, allowIds: ["plain", "a:two"] }, ["plain"]],
@@ -44,11 +37,11 @@ describe("Selection", () => {
 
   it("applies criteria in one order, each only to the tools that the earlier ones kept", () => {
     const asked: string[] = [];
-    const spy = (name: string, keep: (tool: Tool) => boolean): ToolFilter => (tool) => {
+    const spy = (name: string, keep: (tool: Tool) => boolean): plue.ToolFilter => (tool) => {
       asked.push(`${name} ${tool.id}`);
       return keep(tool);
     };
-    buildToolset(tools, {
+    plue.buildToolset(tools, {
       policies: [{ name: "last", allow: (tool) => spy("policy", () => true)(tool as Tool) }],
       filters: [spy("first", (tool) => tool.id !== "a:two"), spy("second", () => true)],
       maxRisk: "high",
@@ -60,9 +53,9 @@ describe("Selection", () => {
   it("removes a tool if a filter throws or does not return true", () => {
     const answers: unknown[] = [1, "true", {}, Promise.resolve(true), undefined];
     for (const answer of answers) {
-      assertEquals(idsOf({ filters: [(() => answer) as unknown as ToolFilter] }), []);
+      assertEquals(idsOf({ filters: [(() => answer) as unknown as plue.ToolFilter] }), []);
     }
-    const throwing: ToolFilter = (tool) => {
+    const throwing: plue.ToolFilter = (tool) => {
       // deno-lint-ignore no-throw-literal -- anything can be thrown
       if (tool.id === "plain") throw undefined;
       return true;
@@ -90,8 +83,8 @@ describe("Selection", () => {
 
   it("does not change a toolset when the selection is changed later", () => {
     const allowIds = ["plain"];
-    const filters: ToolFilter[] = [];
-    const toolset = buildToolset(tools, { allowIds, filters });
+    const filters: plue.ToolFilter[] = [];
+    const toolset = plue.buildToolset(tools, { allowIds, filters });
     allowIds.push("a:one");
     filters.push(() => false);
     assertEquals(toolset.ids, ["plain"]);
@@ -120,7 +113,7 @@ describe("Selection", () => {
       getTool: (id: string) => byId.get(id),
       isAvailable: () => true,
     };
-    const toolset = buildToolset(source, { context: { locale: "de" } });
+    const toolset = plue.buildToolset(source, { context: { locale: "de" } });
     reads = 0;
     for (const id of byId.keys()) {
       assertEquals(toolset.explain(id).selected, true);
@@ -210,7 +203,7 @@ describe("selectionKey()", () => {
 
   it("does not exist for a selection with predicates", () => {
     assertEquals(selectionKey({ filters: [() => true] }), undefined);
-    assertEquals(selectionKey({ policies: [allowAll] }), undefined);
+    assertEquals(selectionKey({ policies: [plue.allowAll] }), undefined);
     assertEquals(selectionKey({ filters: [], policies: [] }), selectionKey({}));
   });
 

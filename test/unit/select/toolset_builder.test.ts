@@ -1,16 +1,7 @@
 import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
-import {
-  buildToolset,
-  byNamespace,
-  byTag,
-  listSource,
-  maxRisk,
-  tagsAny,
-  ToolAvailabilityContext,
-  type ToolCollection,
-  ToolsetBuilder,
-} from "../../../src/select/mod.ts";
+import * as selection from "../../../src/select/mod.ts";
+import { ToolsetBuilder } from "../../../src/select/mod.ts";
 import { fakeTool } from "../registry/fakes.ts";
 
 const tools = [
@@ -30,11 +21,17 @@ describe("ToolsetBuilder", () => {
   // "In the Builder, filters are AND-composed in the order added."
   const twice: [string, ToolsetBuilder, string[]][] = [
     ["withNamespace", from().withNamespace("a").withNamespace("b"), []],
-    ["withFilter", from().withFilter(tagsAny("x")).withFilter(maxRisk("low")), ["a:one"]],
-    ["withPolicy", from().withPolicy(byTag("x")).withPolicy(byNamespace("b")), []],
+    ["withFilter", from().withFilter(selection.tagsAny("x")).withFilter(selection.maxRisk("low")), [
+      "a:one",
+    ]],
+    [
+      "withPolicy",
+      from().withPolicy(selection.byTag("x")).withPolicy(selection.byNamespace("b")),
+      [],
+    ],
     [
       "withContext",
-      from().withContext(ToolAvailabilityContext.create().withTerminal(false))
+      from().withContext(selection.ToolAvailabilityContext.create().withTerminal(false))
         .withContext({ maxRiskLevel: "low" }),
       ["a:one", "b:one"],
     ],
@@ -69,7 +66,7 @@ describe("ToolsetBuilder", () => {
   });
 
   // "Registries provide the tool source for builders: Tools() []*CanonicalTool."
-  const sources: [string, ToolCollection, string[]][] = [
+  const sources: [string, selection.ToolCollection, string[]][] = [
     ["a list", { tools }, ["a:one", "a:two", "b:one", "plain"]],
     ["any iterable", { tools: new Set(tools) }, ["a:one", "a:two", "b:one", "plain"]],
     ["a method", {
@@ -87,7 +84,7 @@ describe("ToolsetBuilder", () => {
     it(`accepts a registry whose tools are ${what}`, () => {
       assertEquals(new ToolsetBuilder("test").fromRegistry(source).build().ids, ids);
       assertEquals(new ToolsetBuilder("test").fromTools(source).build().ids, ids);
-      assertEquals(buildToolset(source).ids, ids);
+      assertEquals(selection.buildToolset(source).ids, ids);
     });
   }
 
@@ -105,15 +102,15 @@ describe("ToolsetBuilder", () => {
   });
 
   it("names the toolset and keeps the registry as its source", () => {
-    const registry = listSource(tools);
+    const registry = selection.listSource(tools);
     const toolset = new ToolsetBuilder("mine").fromRegistry(registry).withMaxRisk("low").build();
     assertEquals(toolset.name, "mine");
     assertStrictEquals(toolset.source, registry);
   });
 
   it("uses the tools of another toolset with their source", () => {
-    const registry = listSource(tools);
-    const wide = buildToolset(registry, { namespace: "a" });
+    const registry = selection.listSource(tools);
+    const wide = selection.buildToolset(registry, { namespace: "a" });
     const toolset = new ToolsetBuilder("mine").fromTools(wide).withMaxRisk("low").build();
     assertEquals([toolset.ids.join(), toolset.name], ["a:one", "mine"]);
     assertStrictEquals(toolset.source, registry);

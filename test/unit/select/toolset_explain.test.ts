@@ -2,17 +2,8 @@ import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/a
 import { describe, it } from "bun:test";
 import { typeboxEngine } from "../../../src/adapters/typebox/mod.ts";
 import { Registry } from "../../../src/registry/mod.ts";
-import {
-  buildToolset,
-  byMaximumRisk,
-  denyAll,
-  listSource,
-  maxRisk,
-  namedFilter,
-  type Selection,
-  ToolAvailabilityContext,
-  type ToolPolicy,
-} from "../../../src/select/mod.ts";
+import * as plue from "../../../src/select/mod.ts";
+import { buildToolset } from "../../../src/select/mod.ts";
 import { fakeTool } from "../registry/fakes.ts";
 
 const tool = fakeTool("task:start", {
@@ -24,32 +15,35 @@ const tool = fakeTool("task:start", {
 });
 
 /** The explanation of `tool` under a selection. */
-const why = (selection: Selection) => {
+const why = (selection: plue.Selection) => {
   const { removedBy, reason } = buildToolset([tool], selection).explain("task:start");
   return `${removedBy} | ${reason.replace('"task:start" is removed by ', "")}`;
 };
 
 describe("Toolset.explain()", () => {
-  const rows: [Selection, string][] = [
+  const rows: [plue.Selection, string][] = [
     [
-      { context: ToolAvailabilityContext.safeOnly },
+      { context: plue.ToolAvailabilityContext.safeOnly },
       "risk | risk: risk high is above the limit safe",
     ],
     [
-      { context: ToolAvailabilityContext.readOnly },
+      { context: plue.ToolAvailabilityContext.readOnly },
       'tags | tags: the tags "read-only" are not set',
     ],
-    [{ filters: [maxRisk("safe")] }, "filter | filter: risk high is above the limit safe"],
+    [{ filters: [plue.maxRisk("safe")] }, "filter | filter: risk high is above the limit safe"],
     [
-      { filters: [namedFilter("office hours", () => false)] },
+      { filters: [plue.namedFilter("office hours", () => false)] },
       "filter | filter: filter office hours does not keep the tool",
     ],
     [{ filters: [() => false] }, "filter | filter: filter without a name does not keep the tool"],
     [
-      { policies: [byMaximumRisk("low")] },
+      { policies: [plue.byMaximumRisk("low")] },
       "policy | policy: policy byMaximumRisk denies it: risk high is above the limit low",
     ],
-    [{ policies: [denyAll] }, "policy | policy: policy denyAll denies it: every tool is denied"],
+    [
+      { policies: [plue.denyAll] },
+      "policy | policy: policy denyAll denies it: every tool is denied",
+    ],
     [
       { policies: [{ name: "house", allow: () => false }] },
       "policy | policy: policy house denies it",
@@ -80,9 +74,11 @@ describe("Toolset.explain()", () => {
 
   it("names the first step that removed it, and the further steps that would have", () => {
     const { steps, removedBy, selected } = buildToolset([tool], {
-      policies: [denyAll],
+      policies: [plue.denyAll],
       role: "impl",
-      context: ToolAvailabilityContext.create().withGitRepository(false).withMaxRiskLevel("high"),
+      context: plue.ToolAvailabilityContext.create().withGitRepository(false).withMaxRiskLevel(
+        "high",
+      ),
       namespace: "task",
     }).explain("task:start");
     assertEquals([removedBy, selected], ["context", false]);
@@ -113,7 +109,7 @@ describe("Toolset.explain()", () => {
   });
 
   it("suggests an alternative to a policy that returns a promise", () => {
-    const slow: ToolPolicy = { name: "slow", allow: (() => Promise.resolve(true)) as never };
+    const slow: plue.ToolPolicy = { name: "slow", allow: (() => Promise.resolve(true)) as never };
     const toolset = buildToolset([fakeTool("a")], { policies: [slow] });
     assertEquals(toolset.ids, []);
     assertEquals(
@@ -160,7 +156,7 @@ describe("Toolset.explain()", () => {
   });
 
   it("reports that a tool was replaced, removed or added since", () => {
-    let source = listSource([tool]);
+    let source = plue.listSource([tool]);
     let revision = 1;
     const registry = {
       get tools() {
@@ -173,7 +169,7 @@ describe("Toolset.explain()", () => {
       isAvailable: () => true,
     };
     const toolset = buildToolset(registry);
-    source = listSource([fakeTool("task:start"), fakeTool("new")]);
+    source = plue.listSource([fakeTool("task:start"), fakeTool("new")]);
     revision++;
     assertStringIncludes(toolset.explain("task:start").reason, "replaced or removed after");
     assertEquals(toolset.explain("task:start").available, false);

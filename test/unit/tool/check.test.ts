@@ -1,33 +1,23 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
-import {
-  checkFlag,
-  checkFunction,
-  checkWord,
-  createCheck,
-  fail,
-  isListOf,
-  isWord,
-  numberFrom,
-  readFields,
-  wholeFrom,
-} from "../../../src/tool/mod.ts";
+import * as plue from "../../../src/tool/mod.ts";
+import { isListOf, isWord, readFields } from "../../../src/tool/mod.ts";
 
 describe("fail()", () => {
   it("contains the failed action and the reason", () => {
     const cause = new Error("inner");
-    const error = assertThrows(() => fail("open it", "it is locked", cause), TypeError);
+    const error = assertThrows(() => plue.fail("open it", "it is locked", cause), TypeError);
     assertEquals([error.message, error.cause], ["Cannot open it: it is locked", cause]);
   });
 
   it("has no cause without an earlier error", () => {
-    const error = assertThrows(() => fail("open it", "it is locked"), TypeError);
+    const error = assertThrows(() => plue.fail("open it", "it is locked"), TypeError);
     assertEquals(Object.hasOwn(error, "cause"), false);
   });
 });
 
 describe("createCheck()", () => {
-  const checkEven = createCheck(
+  const checkEven = plue.createCheck(
     "an even number",
     (value): value is number => typeof value === "number" && value % 2 === 0,
   );
@@ -43,9 +33,13 @@ describe("createCheck()", () => {
   });
 
   it("creates checks from a predicate", () => {
-    assertThrows(() => checkFlag("try", 1, "it"), TypeError, "it must be true or false, not 1");
-    assertThrows(() => checkWord("try", "", "it"), TypeError, "a string that is not empty");
-    assertThrows(() => checkFunction("try", {}, "it"), TypeError, "a function, not an object");
+    assertThrows(
+      () => plue.checkFlag("try", 1, "it"),
+      TypeError,
+      "it must be true or false, not 1",
+    );
+    assertThrows(() => plue.checkWord("try", "", "it"), TypeError, "a string that is not empty");
+    assertThrows(() => plue.checkFunction("try", {}, "it"), TypeError, "a function, not an object");
   });
 });
 
@@ -66,7 +60,7 @@ describe("isListOf()", () => {
 
 describe("numberFrom()", () => {
   it("accepts its bounds, and nothing beyond them", () => {
-    const check = numberFrom(1, 3);
+    const check = plue.numberFrom(1, 3);
     assertEquals([1, 2.5, 3].map((value) => check("try", value, "it")), [1, 2.5, 3]);
     for (const value of [0.9, 3.1, Number.NaN, "2", null]) {
       assertThrows(() => check("try", value, "it"), RangeError, "it must be a number from 1 to 3");
@@ -76,7 +70,7 @@ describe("numberFrom()", () => {
 
 describe("wholeFrom()", () => {
   it("accepts whole numbers only", () => {
-    const check = wholeFrom(0);
+    const check = plue.wholeFrom(0);
     assertEquals([0, 7].map((value) => check("try", value, "it")), [0, 7]);
     for (const value of [-1, 1.5, Infinity, Number.NaN, "2"]) {
       assertThrows(() => check("try", value, "it"), RangeError, "a whole number, 0 or above");
@@ -85,7 +79,7 @@ describe("wholeFrom()", () => {
 });
 
 describe("readFields()", () => {
-  const checks = { flag: checkFlag, word: checkWord };
+  const checks = { flag: plue.checkFlag, word: plue.checkWord };
 
   it("returns only the present fields", () => {
     assertEquals(readFields("read it", { flag: false, word: undefined }, checks), { flag: false });

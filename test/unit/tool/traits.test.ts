@@ -1,17 +1,7 @@
 import { assertEquals, assertNotEquals } from "@std/assert";
 import { describe, it } from "bun:test";
-import {
-  compareRisk,
-  deriveAnnotations,
-  isRiskLevel,
-  isToolId,
-  isToolName,
-  KNOWN_CATEGORIES,
-  parseToolId,
-  RISK_LEVELS,
-  riskRank,
-  toolId,
-} from "../../../src/tool/mod.ts";
+import * as kernel from "../../../src/tool/mod.ts";
+import { deriveAnnotations, RISK_LEVELS } from "../../../src/tool/mod.ts";
 
 const NAMES = ["a", "file-read", "file_read", "file.read", "0", "-", "constructor", "__proto__"];
 const NOT_NAMES = [
@@ -36,12 +26,12 @@ const predicates: readonly (readonly [
   accepted: readonly unknown[],
   rejected: readonly unknown[],
 ])[] = [
-  ["isToolName()", isToolName, [...NAMES, LONG], [...NOT_NAMES, ...NOT_STRINGS]],
-  ["isToolId()", isToolId, [...NAMES, "chain:status", "a:b", `${LONG}:${LONG}`], [
+  ["isToolName()", kernel.isToolName, [...NAMES, LONG], [...NOT_NAMES, ...NOT_STRINGS]],
+  ["isToolId()", kernel.isToolId, [...NAMES, "chain:status", "a:b", `${LONG}:${LONG}`], [
     ...["", ":", ":a", "a:", "a:b:c", "a: b", "a:b\n", `a:${LONG}n`],
     ...NOT_STRINGS,
   ]],
-  ["isRiskLevel()", isRiskLevel, RISK_LEVELS, [
+  ["isRiskLevel()", kernel.isRiskLevel, RISK_LEVELS, [
     ...["", "SAFE", "none", "constructor", "__proto__", 0, null, undefined, []],
   ]],
 ];
@@ -56,18 +46,23 @@ for (const [what, predicate, accepted, rejected] of predicates) {
 
 describe("toolId()", () => {
   it("joins a namespace and a name, which parseToolId() splits", () => {
-    assertEquals([toolId("file-read"), toolId("status", "chain")], ["file-read", "chain:status"]);
-    assertEquals(parseToolId("file-read"), { name: "file-read" });
-    assertEquals(parseToolId("chain:status"), { namespace: "chain", name: "status" });
+    assertEquals([kernel.toolId("file-read"), kernel.toolId("status", "chain")], [
+      "file-read",
+      "chain:status",
+    ]);
+    assertEquals(kernel.parseToolId("file-read"), { name: "file-read" });
+    assertEquals(kernel.parseToolId("chain:status"), { namespace: "chain", name: "status" });
   });
 });
 
 describe("riskRank() and compareRisk()", () => {
   it("order the levels from safe to critical", () => {
-    assertEquals(RISK_LEVELS.map(riskRank), [0, 1, 2, 3, 4]);
-    const levels = (["critical", "low", "safe", "high", "medium"] as const).toSorted(compareRisk);
+    assertEquals(RISK_LEVELS.map(kernel.riskRank), [0, 1, 2, 3, 4]);
+    const levels = (["critical", "low", "safe", "high", "medium"] as const).toSorted(
+      kernel.compareRisk,
+    );
     assertEquals(levels, ["safe", "low", "medium", "high", "critical"]);
-    assertEquals(compareRisk("high", "high"), 0);
+    assertEquals(kernel.compareRisk("high", "high"), 0);
   });
 });
 
@@ -140,7 +135,7 @@ describe("deriveAnnotations()", () => {
 
   // A tool of the category "search" may search the web.
   it("derives for no category that a tool is closed to the world", () => {
-    for (const category of [...KNOWN_CATEGORIES, "a category of my own", undefined]) {
+    for (const category of [...kernel.KNOWN_CATEGORIES, "a category of my own", undefined]) {
       const { openWorldHint } = derive({ category, risk: "safe", tags: ["read-only"] });
       assertEquals(openWorldHint, category === "network" ? true : undefined);
     }

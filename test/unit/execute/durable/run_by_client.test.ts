@@ -1,10 +1,6 @@
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
-import {
-  memoryCallStore,
-  runByClient,
-  storedTickets,
-} from "../../../../src/execute/durable/mod.ts";
+import * as durable from "../../../../src/execute/durable/mod.ts";
 import { ToolDispatcher, type ToolDispatcherOptions } from "../../../../src/execute/mod.ts";
 import { dispatchResponse, exportTools, resumeTurn } from "../../../../src/formats/mod.ts";
 import { buildToolset } from "../../../../src/select/mod.ts";
@@ -21,14 +17,14 @@ const locate = defineTool({
   description: "Says where the device is.",
   parameters: { type: "object", properties: { exact: { type: "boolean" } } },
   returns,
-  execute: runByClient({ returns }),
+  execute: durable.runByClient({ returns }),
 });
 const toolset = buildToolset([locate]);
 const CALL = { name: "locate", arguments: { exact: true } };
 const HERE = { action: "accept", content: { latitude: 41.9 } } as const;
 
 function dispatcherWith(options: Partial<ToolDispatcherOptions> = {}): ToolDispatcher {
-  const tickets = storedTickets(memoryCallStore());
+  const tickets = durable.storedTickets(durable.memoryCallStore());
   return new ToolDispatcher(toolset, { engine: typeboxEngine(), tickets, ...options });
 }
 
@@ -40,12 +36,12 @@ describe("runByClient()", () => {
       [{ message: 5 }, '"/message" must be a string, not 5'],
     ];
     for (const [options, message] of wrong) {
-      assertThrows(() => runByClient(options), TypeError, message);
+      assertThrows(() => durable.runByClient(options), TypeError, message);
     }
   });
 
   it("fails a call whose result has an invalid schema", async () => {
-    const execute = runByClient({ returns: { type: "objec" } as never });
+    const execute = durable.runByClient({ returns: { type: "objec" } as never });
     const broken = buildToolset([defineTool({ name: "broken", description: "Broken.", execute })]);
     const dispatcher = dispatcherWith().withToolset(broken);
     const result = await dispatcher.dispatch({ name: "broken" });

@@ -2,14 +2,8 @@ import { describe, it } from "bun:test";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { isSuspended } from "../../../../mod.ts";
 import { sealedTickets } from "../../../../src/adapters/calls/mod.ts";
-import {
-  type CallStore,
-  MAX_STORED_BYTES,
-  memoryCallStore,
-  SettledStore,
-  storedKeys,
-  storedTickets,
-} from "../../../../src/execute/durable/mod.ts";
+import * as durable from "../../../../src/execute/durable/mod.ts";
+import { memoryCallStore, SettledStore } from "../../../../src/execute/durable/mod.ts";
 import { describeCallStore } from "../../../contract/call_store_contract.ts";
 import { BROKEN, losesOften, losingStore, type Loss } from "../../../contract/losing_store.ts";
 import { fixture } from "../support.ts";
@@ -18,11 +12,11 @@ const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
 describeCallStore("SettledStore over a store that loses writes and answers", {
   create: (clock) => new SettledStore(losingStore(memoryCallStore({ clock }), losesOften())),
-  maxBytes: MAX_STORED_BYTES - 16,
+  maxBytes: durable.MAX_STORED_BYTES - 16,
 });
 
 /** Returns a store in memory that loses the writes of this name, as long as there are losses. */
-function losing(name: "create" | "update" | "delete", ...losses: Loss[]): CallStore {
+function losing(name: "create" | "update" | "delete", ...losses: Loss[]): durable.CallStore {
   return losingStore(memoryCallStore(), (write) => write === name ? losses.shift() : undefined);
 }
 
@@ -47,7 +41,7 @@ describe("SettledStore", () => {
     const shared = memoryCallStore();
     const settled = new SettledStore(shared);
     const first = await settled.create("a.b", bytes("1")) ?? 0;
-    const replacing: CallStore = {
+    const replacing: durable.CallStore = {
       ...losingStore(shared, () => "answer"),
       async update(key, value, revision) {
         const mine = await shared.update(key, value, revision) ?? 0;
@@ -64,7 +58,7 @@ describe("a call over a store that loses an answer", () => {
     it(`runs once for its idempotency key (${loss})`, async () => {
       for (const name of ["create", "update"] as const) {
         let runs = 0;
-        const kept = storedKeys(losing(name, loss));
+        const kept = durable.storedKeys(losing(name, loss));
         const { call } = fixture([{ name: "pay", execute: () => ++runs }], {
           idempotency: { kept },
         });
@@ -79,7 +73,9 @@ describe("a call over a store that loses an answer", () => {
       it(`resumes once with its ${kind} ticket (${loss})`, async () => {
         const store = losing(kind === "stored" ? "update" : "create", loss);
         const keys = [new Uint8Array(32).fill(7)];
-        const tickets = kind === "stored" ? storedTickets(store) : sealedTickets({ keys, store });
+        const tickets = kind === "stored"
+          ? durable.storedTickets(store)
+          : sealedTickets({ keys, store });
         const { dispatcher } = fixture([{
           name: "rm",
           execute: async (_, { ask }) => (await ask("sure", { message: "?" })).action,

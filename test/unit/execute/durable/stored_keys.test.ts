@@ -6,29 +6,22 @@ import {
   memoryCallStore,
   storedKeys,
 } from "../../../../src/execute/durable/mod.ts";
-import {
-  deferred,
-  FakeClock,
-  type FakeTool,
-  type Fixture,
-  fixture,
-  messageOf,
-  outcome,
-} from "../support.ts";
+import * as support from "../support.ts";
+import { deferred, FakeClock, messageOf, outcome } from "../support.ts";
 
 const KEY = { idempotencyKey: "k", principal: "ann" };
 
 /** Processes that share a store, and the calls that they ran. */
 function processes(
-  tool: Partial<FakeTool> = {},
+  tool: Partial<support.FakeTool> = {},
   clock: FakeClock = new FakeClock(),
   store: CallStore = memoryCallStore({ clock }),
-): { readonly ran: unknown[]; start(): Fixture } {
+): { readonly ran: unknown[]; start(): support.Fixture } {
   const ran: unknown[] = [];
   return {
     ran,
     start: () =>
-      fixture([{
+      support.fixture([{
         name: "pay",
         execute(args) {
           ran.push(args);
@@ -43,7 +36,7 @@ function processes(
  * Begins the call in a process that does not renew its lease, as if it were stopped, until the
  * lease is over. Returns other processes, and a function that lets the first process end the call.
  */
-async function cutOff(tool: Partial<FakeTool> = {}) {
+async function cutOff(tool: Partial<support.FakeTool> = {}) {
   const clock = new FakeClock();
   const store = memoryCallStore({ clock });
   const work = deferred<string>();

@@ -1,18 +1,14 @@
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertGreater, assertLess, assertThrows } from "@std/assert";
 import { isSuspended, ToolDispatcher, ToolRegistry } from "../../../../mod.ts";
-import {
-  memoryCallStore,
-  ownerDigest,
-  storedTickets,
-} from "../../../../src/execute/durable/mod.ts";
+import * as durable from "../../../../src/execute/durable/mod.ts";
 import { describeCallTickets } from "../../../contract/call_tickets_contract.ts";
 
 describe("storedTickets()", () => {
   it("rejects an invalid store", () => {
     for (const store of [undefined, null, {}, { get: () => {} }]) {
       assertThrows(
-        () => storedTickets(store as never),
+        () => durable.storedTickets(store as never),
         TypeError,
         "Cannot make tickets: store must",
       );
@@ -20,7 +16,7 @@ describe("storedTickets()", () => {
   });
 
   it("are replaced by a small mark after their call was resumed", async () => {
-    const store = memoryCallStore({ maxBytes: 1_000_000, maxOwnerBytes: 1_000_000 });
+    const store = durable.memoryCallStore({ maxBytes: 1_000_000, maxOwnerBytes: 1_000_000 });
     const registry = new ToolRegistry({
       tools: [{
         name: "write",
@@ -32,7 +28,7 @@ describe("storedTickets()", () => {
         },
       }],
     });
-    const dispatcher = new ToolDispatcher(registry, { tickets: storedTickets(store) });
+    const dispatcher = new ToolDispatcher(registry, { tickets: durable.storedTickets(store) });
     for (let turn = 0; turn < 10; turn++) {
       const call = { name: "write", arguments: { text: "x".repeat(400_000) } };
       const waiting = await dispatcher.dispatch(call);
@@ -41,7 +37,7 @@ describe("storedTickets()", () => {
       assertEquals(result.ok, true);
     }
     let bytes = 0;
-    const owned = `ticket.${await ownerDigest(undefined)}`;
+    const owned = `ticket.${await durable.ownerDigest(undefined)}`;
     for await (const { value } of store.list(owned)) bytes += value.byteLength;
     assertGreater(bytes, 0);
     assertLess(bytes, 10_000);
@@ -49,6 +45,6 @@ describe("storedTickets()", () => {
 });
 
 describeCallTickets("storedTickets()", () => {
-  const store = memoryCallStore({ clock: { timestamp: () => 1_800_000_000_000 } });
-  return (options) => storedTickets(store, options);
+  const store = durable.memoryCallStore({ clock: { timestamp: () => 1_800_000_000_000 } });
+  return (options) => durable.storedTickets(store, options);
 });

@@ -1,19 +1,15 @@
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { ToolDispatcher, ToolRegistry } from "../../../../mod.ts";
-import {
-  memoryCallStore,
-  taskQueue,
-  type TaskQueueOptions,
-  type TaskState,
-} from "../../../../src/execute/durable/mod.ts";
+import * as durable from "../../../../src/execute/durable/mod.ts";
+import { memoryCallStore } from "../../../../src/execute/durable/mod.ts";
 import { type ToolFailure, ToolResult } from "../../../../src/tool/mod.ts";
 import { FakeClock, type FakeTool, fakeTool } from "../support.ts";
 
 const ANN = { principal: "ann" };
 
 /** Processes with these tools that share a store and a clock. */
-function processes(tools: readonly FakeTool[], options: Partial<TaskQueueOptions> = {}) {
+function processes(tools: readonly FakeTool[], options: Partial<durable.TaskQueueOptions> = {}) {
   const clock = new FakeClock();
   const store = options.store ?? memoryCallStore({ clock });
   const controller = new AbortController();
@@ -22,8 +18,8 @@ function processes(tools: readonly FakeTool[], options: Partial<TaskQueueOptions
     const registry = new ToolRegistry({ tools: own.map(fakeTool) });
     const dispatcher = new ToolDispatcher(registry, { clock, graceMs: 0 });
     const onError = (error: unknown): void => void errors.push(error);
-    const tasks = taskQueue({ onError, pollMs: 10, name, ...options, store, clock });
-    const start = async (tool: string, delayMs = 0): Promise<TaskState> => {
+    const tasks = durable.taskQueue({ onError, pollMs: 10, name, ...options, store, clock });
+    const start = async (tool: string, delayMs = 0): Promise<durable.TaskState> => {
       const task = await tasks.enqueue(dispatcher, { name: tool }, ANN, { delayMs });
       assert("id" in task, JSON.stringify(task));
       return task;
@@ -64,7 +60,7 @@ describe("taskQueue().enqueue()", () => {
     const { clock, open } = processes([{ name: "job", execute: () => "ran" }]);
     const { start, tasks, dispatcher } = open();
     const { id } = await start("job", 50);
-    const { status, result } = await tasks.cancel(id, ANN) as TaskState;
+    const { status, result } = await tasks.cancel(id, ANN) as durable.TaskState;
     assertEquals([status, (result as ToolFailure).error.ran], ["cancelled", "no"]);
     clock.advance(60);
     assertEquals(await tasks.recover(dispatcher), 0);
@@ -150,7 +146,7 @@ describe("taskQueue().work()", () => {
       tools: [fakeTool({ name: "job", execute: () => void (--left === 0 && ended.resolve()) })],
     });
     const dispatcher = new ToolDispatcher(registry);
-    const tasks = taskQueue({ store: memoryCallStore() });
+    const tasks = durable.taskQueue({ store: memoryCallStore() });
     let left = 1_000;
     for (let count = 0; count < left; count++) {
       await tasks.enqueue(dispatcher, { name: "job" }, ANN);
@@ -269,7 +265,7 @@ describe("the retries of taskQueue()", () => {
   /** Starts a task whose tool returns these results in order, and waits until the task ends. */
   async function attempts(
     results: readonly (string | ToolResult)[],
-    retry: NonNullable<TaskQueueOptions["retries"]>[string],
+    retry: NonNullable<durable.TaskQueueOptions["retries"]>[string],
   ) {
     const times: number[] = [];
     const { clock, open, controller } = processes([{
@@ -364,7 +360,7 @@ describe("the retries of taskQueue()", () => {
     const timestamp = (): number => clock.timestamp() + 31_000;
     const setTimeout = clock.setTimeout.bind(clock);
     const late = { now: () => clock.now(), timestamp, setTimeout };
-    const alive = taskQueue({ store, retries: { job: {} }, clock: late });
+    const alive = durable.taskQueue({ store, retries: { job: {} }, clock: late });
     assertEquals((await alive.get(ids[0] ?? "", ANN))?.status, "failed");
     assertEquals(await alive.recover(open().dispatcher), 0);
     const dead = await alive.deadTasks();
@@ -393,7 +389,7 @@ describe("the retries of taskQueue()", () => {
 
   it("are rejected if they are invalid", () => {
     const store = memoryCallStore();
-    const retries = (retry: object) => () => taskQueue({ store, retries: { job: retry } });
+    const retries = (retry: object) => () => durable.taskQueue({ store, retries: { job: retry } });
     assertThrows(
       retries({ maxAttempts: 0 }),
       RangeError,

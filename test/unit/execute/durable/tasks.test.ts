@@ -26,15 +26,8 @@ import {
   type TaskState,
 } from "../../../../src/execute/durable/mod.ts";
 import { ToolResult } from "../../../../src/tool/mod.ts";
-import {
-  deferred,
-  FakeClock,
-  type FakeTool,
-  fakeTool,
-  messageOf,
-  outcome,
-  until,
-} from "../support.ts";
+import * as support from "../support.ts";
+import { deferred, FakeClock, type FakeTool, outcome } from "../support.ts";
 
 const ANN = { principal: "ann" };
 const YES: Answer = { action: "accept" };
@@ -46,7 +39,7 @@ function processOf(
 ) {
   const { clock = new FakeClock() } = options;
   const { store = memoryCallStore({ clock }) } = options;
-  const registry = new ToolRegistry({ tools: tools.map(fakeTool) });
+  const registry = new ToolRegistry({ tools: tools.map(support.fakeTool) });
   const dispatcher = new ToolDispatcher(registry, {
     ...{ clock, timeoutMs: 3_600_000, graceMs: 0, tickets: storedTickets(store), approve: "ask" },
   });
@@ -472,7 +465,7 @@ describe("a task", () => {
     const { signals, tool } = hanging();
     const { start, tasks, dispatcher } = processOf([tool]);
     const { id } = await start("hang");
-    await until(() => signals.length === 1);
+    await support.until(() => signals.length === 1);
     const cancelled = await tasks.cancel(id, ANN);
     assertEquals([cancelled?.status, signals[0]?.aborted], ["cancelled", true]);
     assertEquals(cancelled?.result && outcome(cancelled.result), "aborted");
@@ -487,11 +480,11 @@ describe("a task", () => {
     const here = processOf([tool]);
     const there = processOf([], { store: here.store, clock: here.clock });
     const { id } = await here.start("hang");
-    await until(() => signals.length === 1);
+    await support.until(() => signals.length === 1);
     assertEquals((await there.tasks.cancel(id, ANN))?.status, "cancelled");
     assertEquals(signals[0]?.aborted, false);
     here.clock.advance(10_000);
-    await until(() => signals[0]?.aborted === true);
+    await support.until(() => signals[0]?.aborted === true);
     assertEquals((await here.tasks.get(id, ANN))?.status, "cancelled");
   });
 
@@ -643,7 +636,7 @@ describe("a task", () => {
     const dead = processOf([AGAIN]);
     const { store } = dead;
     const kept = { idempotency: { kept: storedKeys(store) }, clock: dead.clock };
-    const keyed = new ToolDispatcher(new ToolRegistry({ tools: [fakeTool(AGAIN)] }), kept);
+    const keyed = new ToolDispatcher(new ToolRegistry({ tools: [support.fakeTool(AGAIN)] }), kept);
     const context = { ...ANN, idempotencyKey: "k" };
     const task = await dead.tasks.start(keyed, { name: "hang" }, context);
     assert("id" in task);
@@ -688,7 +681,7 @@ describe("a task", () => {
     const { result } = await when(id, "failed");
     assertEquals([result && outcome(result), errors.length], ["output_too_large", 1]);
     assertStringIncludes(
-      result && messageOf(result) || "",
+      result && support.messageOf(result) || "",
       'Cannot call "large": its result is not stored (Cannot store a value: it has',
     );
   });

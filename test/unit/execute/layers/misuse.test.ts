@@ -3,24 +3,15 @@ import { assertEquals, assertThrows } from "@std/assert";
 import { type DispatchContext, Dispatcher, type Layer, Registry } from "../../../../src/core.ts";
 import { typeboxEngine } from "../../../../src/adapters/typebox/mod.ts";
 import { ToolResult } from "../../../../src/tool/mod.ts";
-import {
-  around,
-  broken,
-  core,
-  deferred,
-  type FakeTool,
-  fakeTool,
-  never,
-  outcome,
-  standardSchema,
-} from "../support.ts";
+import * as support from "../support.ts";
+import { around, core, outcome } from "../support.ts";
 
 const SHORT = { timeoutMs: 100, graceMs: 0, closeTimeoutMs: 20 };
 
 /** The outcome of a call that waits for the clock only, and the number of reports. */
 async function outcomeInTime(
   layers: readonly Layer[],
-  tool: Partial<FakeTool> = {},
+  tool: Partial<support.FakeTool> = {},
 ): Promise<readonly [unknown, number]> {
   const { call, clock, reports } = core(layers, tool, SHORT);
   const pending = call();
@@ -88,7 +79,10 @@ describe("a condition of a layer", () => {
 
 describe("a call", () => {
   it("ends at its timeout while a library checks the result", async () => {
-    assertEquals(await outcomeInTime([], { returns: standardSchema(never) }), ["timeout", 0]);
+    assertEquals(await outcomeInTime([], { returns: support.standardSchema(support.never) }), [
+      "timeout",
+      0,
+    ]);
   });
 
   it("is not run again by a layer of the stage call", async () => {
@@ -104,14 +98,14 @@ describe("a call", () => {
   it("ends for a layer that waits for ever after the call was closed", async () => {
     const waits = around(async (call, next) => {
       await next(call);
-      return await call.wait("waiting for a log", never());
+      return await call.wait("waiting for a log", support.never());
     }, "call");
     assertEquals((await outcomeInTime([waits]))[0], "threw");
   });
 
   it("is passed on by an inner layer when the tool has ended", async () => {
     const order: string[] = [];
-    const go = deferred();
+    const go = support.deferred();
     const transaction = around(async (call, next) => {
       const result = await next(call);
       order.push("commit");
@@ -133,9 +127,9 @@ describe("a call", () => {
 
   for (
     const [title, atEnd] of [
-      ["throws", broken],
-      ["rejects", async () => await broken()],
-      ["never settles", never],
+      ["throws", support.broken],
+      ["rejects", async () => await support.broken()],
+      ["never settles", support.never],
       ["gives nothing", () => undefined as never],
     ] as const
   ) {
@@ -156,7 +150,7 @@ describe("a call", () => {
         abort.abort();
         return Promise.reject(new Error(`the rule fails, ${signal.aborted}`));
       },
-    } as Partial<FakeTool>);
+    } as Partial<support.FakeTool>);
     const result = await call({}, { signal: abort.signal });
     // An unhandled rejection would end the process, or fail this test, in one of these turns.
     for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setTimeout(resolve));
@@ -178,7 +172,7 @@ describe("the function of a layer", () => {
     const registryOf = (): Registry =>
       new Registry({
         engine: typeboxEngine(),
-        tools: [fakeTool({ name: "pay", execute: () => "paid" })],
+        tools: [support.fakeTool({ name: "pay", execute: () => "paid" })],
       });
     const first = new Dispatcher(registryOf(), { layers: [layer] });
     const second = first.withToolset(registryOf().select());

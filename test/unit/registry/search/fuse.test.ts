@@ -1,12 +1,7 @@
 import { assertEquals } from "@std/assert";
 import { describe, it } from "bun:test";
-import {
-  createToolIndex,
-  fuseIndexes,
-  type ToolAnswer,
-  type ToolHit,
-  type ToolIndex,
-} from "../../../../src/registry/search/mod.ts";
+import type * as plue from "../../../../src/registry/search/mod.ts";
+import { createToolIndex, fuseIndexes } from "../../../../src/registry/search/mod.ts";
 import { makeTool } from "../../../../src/tool/mod.ts";
 import { describeToolIndex } from "../../../contract/tool_index_contract.ts";
 
@@ -16,18 +11,18 @@ describeToolIndex(
 );
 
 /** An index that returns its results asynchronously. */
-function later(): ToolIndex<Promise<readonly ToolHit[]>> {
+function later(): plue.ToolIndex<Promise<readonly plue.ToolHit[]>> {
   const index = createToolIndex();
   return { ...index, search: (...asked) => Promise.resolve(index.search(...asked)) };
 }
 
 describeToolIndex(
   "fuseIndexes() with one that answers later",
-  () => fuseIndexes<ToolAnswer>(createToolIndex(), later()),
+  () => fuseIndexes<plue.ToolAnswer>(createToolIndex(), later()),
 );
 
 /** An index that always finds the given ids. */
-function always(...ids: string[]): ToolIndex {
+function always(...ids: string[]): plue.ToolIndex {
   return {
     add() {},
     remove() {},

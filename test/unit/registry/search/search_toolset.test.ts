@@ -1,12 +1,7 @@
 import { assertEquals, assertRejects, assertStrictEquals, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
-import {
-  searchToolset,
-  searchToolsetAsync,
-  type ToolHit,
-  type ToolIndex,
-  type ToolSearchScope,
-} from "../../../../src/registry/mod.ts";
+import type * as plue from "../../../../src/registry/mod.ts";
+import { searchToolset, searchToolsetAsync } from "../../../../src/registry/mod.ts";
 import { buildToolset, ToolsetBuilder } from "../../../../src/select/mod.ts";
 import type { Tool } from "../../../../src/tool/mod.ts";
 import { fakeRegistry, fakeTool } from "../fakes.ts";
@@ -16,7 +11,7 @@ function ids(tools: readonly { readonly id: string }[]): string[] {
 }
 
 /** An index that finds every tool, the last by id first, and counts its queries. */
-class LastFirstIndex implements ToolIndex {
+class LastFirstIndex implements plue.ToolIndex {
   readonly ids: Set<string> = new Set();
   readonly asked: number[] = [];
   fails = false;
@@ -30,7 +25,7 @@ class LastFirstIndex implements ToolIndex {
     this.ids.delete(id);
   }
 
-  search(_query: string, limit: number, { among = [] }: ToolSearchScope = {}) {
+  search(_query: string, limit: number, { among = [] }: plue.ToolSearchScope = {}) {
     this.asked.push(limit);
     const seen = new Set(among.map(({ id }) => id));
     return [...this.ids].filter((id) => seen.has(id)).sort().reverse().slice(0, limit)
@@ -39,7 +34,7 @@ class LastFirstIndex implements ToolIndex {
 }
 
 /** An asynchronous index that returns all of its tools, including tools hidden from the caller. */
-class LateIndex implements ToolIndex<Promise<readonly ToolHit[]>> {
+class LateIndex implements plue.ToolIndex<Promise<readonly plue.ToolHit[]>> {
   readonly ids: Set<string> = new Set();
   failure: Error | undefined;
 
@@ -51,7 +46,7 @@ class LateIndex implements ToolIndex<Promise<readonly ToolHit[]>> {
     this.ids.delete(id);
   }
 
-  async search(): Promise<readonly ToolHit[]> {
+  async search(): Promise<readonly plue.ToolHit[]> {
     await Promise.resolve();
     if (this.failure !== undefined) throw this.failure;
     return [...this.ids].sort().map((id) => ({ id, score: 1 }));
