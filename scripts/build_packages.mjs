@@ -37,9 +37,6 @@ const { version, license, repository, engines, peerDependencies } = published;
 /** Packages that the command uses where an app has installed them. */
 const OF_APPS = ["koffi", "pg", "redis"];
 
-const NPM = "https://www.npmjs.com/package";
-const GUIDES = "All guides as one text: `dist/llms.txt`";
-
 async function run(command, args, options) {
   const { code, output } = await capture(command, args, options);
   if (code !== 0) {
@@ -55,7 +52,7 @@ function finish(folder, name, description, fields) {
   const readme = join(folder, "README.md");
   const text = existsSync(readme)
     ? readFileSync(readme, "utf8")
-    : `# ${name}\n\n${description}.\n\n${GUIDES} of [\`@plue/cli\`](${NPM}/@plue/cli).\n`;
+    : `# ${name}\n\n${description}.\n\nAll guides as one text: \`dist/llms.txt\` of \`@plue/cli\`.\n`;
   const home = name === "@plue/native" ? "ffi" : "";
   // A link to a file that the package lacks becomes an address.
   const toLink = (link) =>
@@ -94,18 +91,7 @@ function buildCli(folder) {
   }
   chmodSync(join(folder, "dist", "main.js"), 0o755);
   const description = "The command plue: npx @plue/cli serve tools.ts serves the tools of a module";
-  const tarballs = ["tools", "cli"].map((name) => `plue-${name}-${version}.tgz`).join(" ");
-  writeFileSync(
-    join(folder, "README.md"),
-    `# @plue/cli
-
-${description}. Begin with [Your first tool](docs/first-tool.md) and
-[the command line](docs/command.md). ${GUIDES}.
-
-From files, npm installs it only together with \`@plue/tools\` of the same version:
-\`npm install ${tarballs}\`.
-`,
-  );
+  copy(join(ROOT, "src", "cli"), ["README.md"], folder);
   finish(folder, "@plue/cli", description, {
     engines,
     bin: { plue: "dist/main.js" },

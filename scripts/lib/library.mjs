@@ -250,11 +250,10 @@ function shortLines() {
         if (file.type !== "chunk") continue;
         const text = new RolldownMagicString(file.code);
         const visit = (node) => {
-          if (typeof node !== "object" || node === null) return;
-          if (Array.isArray(node.body)) {
-            node.body.forEach(({ start }) => text.appendLeft(start, "\n"));
+          if (Array.isArray(node?.body)) {
+            node.body.forEach((one) => text.appendLeft(one.start, "\n"));
           }
-          Object.values(node).forEach(visit);
+          if (typeof node === "object") Object.values(node ?? {}).forEach(visit);
         };
         visit(parseAst(file.code));
         file.code = text.toString().trimStart();
