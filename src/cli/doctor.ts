@@ -128,7 +128,7 @@ async function lookAtLibrary(
   const without = sidecar === undefined
     ? 'run "npm run build:native", or build one with your tools (ffi/README.md)'
     : host === undefined
-    ? `${sidecar}, not tried: that takes Bun or Deno`
+    ? `${sidecar} was found, but only Bun or Deno can try it`
     : undefined;
   const row = without !== undefined || host === undefined
     ? cli.missing("sidecar", without ?? "")

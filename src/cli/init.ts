@@ -78,7 +78,7 @@ export async function init(
     throw usageError(`Cannot write ${path}: ${why}`, { cause });
   });
   const isModule = chosen === "module";
-  terminal.print(`Wrote ${path}. Serve it: plue serve ${isModule ? "" : "-c "}${path}`);
+  terminal.print(`Wrote ${path}. Serve it: npx @plue/cli serve ${isModule ? "" : "-c "}${path}`);
   if (client === "none") return EXIT.ok;
   const [tools, config] = isModule ? [[path], {}] : [[], { config: path }];
   return await mcp("add", client, tools, config, terminal);

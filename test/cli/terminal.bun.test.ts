@@ -63,7 +63,7 @@ describe("a person at a terminal", () => {
     const client = [/Which MCP client[^]*zed/, `${DOWN}${ENTER}`] as const;
     const { code, text } = await answer(terminal, BEGIN, NAME, client);
     assertEquals(code, 0);
-    assertStringIncludes(text, `Wrote ${path}. Serve it: plue serve ${path}`);
+    assertStringIncludes(text, `Wrote ${path}. Serve it: npx @plue/cli serve ${path}`);
     assertStringIncludes(text, `Added "plue" in ${join(files.path, ".claude.json")}.`);
   });
 

@@ -62,7 +62,7 @@ export interface PostgresCallStoreOptions
 
 const ACTION = "open the store";
 const MIGRATION = "create the tables of the store";
-const CALL_MIGRATION = "call migratePostgresCallStore()";
+const CALL_MIGRATION = 'call migratePostgresCallStore(), or run "plue store init"';
 
 const SCHEMA = {
   schema: check.matching(

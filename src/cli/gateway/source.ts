@@ -249,14 +249,20 @@ export class Source implements AsyncDisposable {
   }
 
   #importing(): DocumentOptions {
-    const { include, exclude, risk, roles, scopes } = this.#source.settings;
+    const { include, exclude, risk, roles, scopes, views = [] } = this.#source.settings;
     const { beside } = this.#context;
     const filter = (name: string): boolean => {
       if (this.#names.size < MAX_NAMES) this.#names.add(name);
-      return include?.includes(name) !== false && exclude?.includes(name) !== true;
+      return this.#isServed(name) || views.some(({ tool }) => tool === name);
     };
     const filters = (include ?? exclude) && { include: filter };
     return { ...filters, ...defined({ risk, roles, scopes }), beside };
+  }
+
+  /** Returns true if the filters do not omit a tool. Its views are served in any case. */
+  #isServed(name: string): boolean {
+    const { include, exclude } = this.#source.settings;
+    return include?.includes(name) !== false && exclude?.includes(name) !== true;
   }
 
   #setReason(reason: string | undefined): void {
@@ -278,7 +284,7 @@ export class Source implements AsyncDisposable {
     const { views = [] } = this.#source.settings;
     const own = views.filter((view) => view.tool === tool.name);
     const isReplaced = views.some((view) => (view.name ?? view.tool) === tool.name);
-    const tools = isReplaced ? [] : [tool];
+    const tools = isReplaced || !this.#isServed(tool.name) ? [] : [tool];
     const problems: string[] = [];
     for (const { tool: _, ...options } of own) {
       try {

@@ -54,12 +54,13 @@ describe("plue serve -c", () => {
           views: [
             { tool: "greet", name: "greet_ann", bind: { who: "Ann" } },
             { tool: "greet", name: "hold", bind: { who: "a server with such a tool" } },
+            { tool: "wipe", name: "clear" },
           ],
         },
       },
     });
     assertEquals(await served.tools(), [
-      ...["api:readA", "f:greet", "f:greet_ann", "f:hold", "hold", "welcome", "wipe"],
+      ...["api:readA", "f:clear", "f:greet", "f:greet_ann", "f:hold", "hold", "welcome", "wipe"],
     ]);
     assertEquals(await served.call("f:greet_ann"), "Hello, Ann");
     assertEquals(await served.call("f:hold"), "Hello, a server with such a tool");
