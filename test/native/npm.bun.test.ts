@@ -4,14 +4,8 @@
 import { afterAll, beforeAll, describe } from "bun:test";
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { createHash } from "node:crypto";
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import * as fs from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import { basename, join } from "node:path";
 import process from "node:process";
 import { findZig } from "../../scripts/setup.mjs";
@@ -90,7 +84,7 @@ async function tarballOf(name: string, hasNative: boolean): Promise<string | und
   }
   if (!hasNative && name.startsWith("@plue/native-")) return undefined;
   const start = `${name.slice(1).replace("/", "-")}-`;
-  const file = readdirSync(packages).find((one) =>
+  const file = fs.readdirSync(packages).find((one) =>
     one.startsWith(start) && /^\d/.test(one.slice(start.length))
   );
   return file && join(packages, file);
@@ -110,7 +104,7 @@ function serveTarballs(hasNative: boolean): Bun.Server<undefined> {
       const { stdout } = Bun.spawnSync(["tar", "-xzOf", path, "package/package.json"]);
       const manifest = JSON.parse(stdout.toString());
       const integrity = `sha512-${
-        createHash("sha512").update(readFileSync(path)).digest("base64")
+        createHash("sha512").update(fs.readFileSync(path)).digest("base64")
       }`;
       const dist = { tarball: `${origin}/-/${basename(path)}`, integrity };
       return Response.json({
@@ -135,11 +129,11 @@ async function install(
 ): Promise<string[]> {
   mkdirSync(into, { recursive: true });
   // The manifest that `npm init` writes.
-  writeFileSync(join(into, "package.json"), '{ "private": true, "type": "commonjs" }');
+  fs.writeFileSync(join(into, "package.json"), '{ "private": true, "type": "commonjs" }');
   const options = `--ignore-scripts --no-audit --no-fund --cache=${join(folder, "cache")}`;
   const line = ["npm install", names, ...platform, options, `--registry=${registry?.url}`];
   await shell(line.join(" "), { cwd: into });
-  return readdirSync(join(into, "node_modules", "@plue")).sort();
+  return fs.readdirSync(join(into, "node_modules", "@plue")).sort();
 }
 
 beforeAll(async () => {
@@ -153,7 +147,7 @@ afterAll(() => registry?.stop(true));
 describe("npm install @plue/native", () => {
   for (const [name, [, options]] of Object.entries(PLATFORMS)) {
     test(`installs the libplue of ${name}, and no other`, async () => {
-      const manifest = JSON.parse(readFileSync(join(packages, name, "package.json"), "utf8"));
+      const manifest = JSON.parse(fs.readFileSync(join(packages, name, "package.json"), "utf8"));
       const fields = ["os", "cpu", "libc"].filter((field) => manifest[field] !== undefined);
       assertEquals(fields.map((field) => `--${field}=${manifest[field]}`), [...options]);
       const into = join(folder, `install-${name}`);
@@ -162,7 +156,7 @@ describe("npm install @plue/native", () => {
         assertEquals(installed, ["native", `native-${name}`, "tools"]);
       } else {
         mkdirSync(join(into, "node_modules", "@plue"), { recursive: true });
-        symlinkSync(join(packages, name), join(into, "node_modules", "@plue", `native-${name}`));
+        fs.symlinkSync(join(packages, name), join(into, "node_modules", "@plue", `native-${name}`));
       }
     });
   }
@@ -175,7 +169,10 @@ describe("npm install @plue/native", () => {
   });
 
   test("installs no binary of JavaScript", () => {
-    const files = readdirSync(join(packages, "linux-x64"), { recursive: true, encoding: "utf8" });
+    const files = fs.readdirSync(join(packages, "linux-x64"), {
+      recursive: true,
+      encoding: "utf8",
+    });
     assertEquals(files.sort(), [
       "LICENSE",
       "README.md",
@@ -211,14 +208,14 @@ describe("a host in C", () => {
   /** The part of the README that npm installed. */
   function fromNpm(): string {
     const readme = join(app, "node_modules", "@plue", "native", "README.md");
-    return readFileSync(readme, "utf8").split("\n## From npm\n")[1] ?? "";
+    return fs.readFileSync(readme, "utf8").split("\n## From npm\n")[1] ?? "";
   }
 
   /** Writes the module of tools of the README, and runs its lines, with another one for npm. */
   async function followReadme(cwd: string, npm: string): Promise<void> {
     const [, tools = ""] = /```ts\n([^]*?)```/.exec(fromNpm()) ?? [];
     const [, lines = ""] = /```sh\n([^]*?)```/.exec(fromNpm()) ?? [];
-    writeFileSync(join(cwd, "tools.mts"), tools);
+    fs.writeFileSync(join(cwd, "tools.mts"), tools);
     assertStringIncludes(tools, "export const registry");
     assertStringIncludes(lines, `npm install ${ALL}`);
     const own = lines.replace(/^npm install .*$/m, () => npm);
@@ -235,7 +232,7 @@ describe("a host in C", () => {
     const options = `--no-audit --no-fund --cache=${join(folder, "cache-alone")}`;
     await followReadme(alone, `npm install ${ALL} --registry=${others.url} ${options}`);
     await others.stop(true);
-    const own = readdirSync(join(alone, "node_modules", "@plue"));
+    const own = fs.readdirSync(join(alone, "node_modules", "@plue"));
     assertEquals(own.sort(), ["cli", "native", "tools"]);
   });
 
@@ -246,7 +243,7 @@ describe("a host in C", () => {
     const cwd = join(app, "statically");
     mkdirSync(cwd);
     for (const name of ["node_modules", "host.c", "package.json"]) {
-      symlinkSync(join(app, name), join(cwd, name));
+      fs.symlinkSync(join(app, name), join(cwd, name));
     }
     const env = { PLUE_TOOLS: join(app, "tools.mts") };
     assertStringIncludes(
@@ -258,7 +255,7 @@ describe("a host in C", () => {
   test("runs its tools in Node if Bun is not installed", async () => {
     const bin = join(folder, "bin");
     mkdirSync(bin);
-    symlinkSync((await shell("command -v node")).trim(), join(bin, "node"));
+    fs.symlinkSync((await shell("command -v node")).trim(), join(bin, "node"));
     const env = { PATH: bin, PLUE_TOOLS: join(app, "tools.mts") };
     const outcome = await run(["/bin/sh", "-ec", 'exec "$@"', "sh", join(app, "host"), "echo"], {
       env,
@@ -267,10 +264,10 @@ describe("a host in C", () => {
   });
 
   test("runs with the sidecar that ffi/README.md compiles, which contains its tools", async () => {
-    const readme = readFileSync(join(ROOT, "ffi", "README.md"), "utf8");
+    const readme = fs.readFileSync(join(ROOT, "ffi", "README.md"), "utf8");
     const [, code = "", line = ""] =
       /```ts\n(\/\/ my-sidecar\.ts[^]*?)```\n\n```sh\n([^]*?)```/.exec(readme) ?? [];
-    writeFileSync(join(app, "my-sidecar.ts"), code);
+    fs.writeFileSync(join(app, "my-sidecar.ts"), code);
     const [, file = ""] = /--outfile (\S+)/.exec(line) ?? [];
     await shell(line, inApp);
     const env = { PLUE_SIDECAR: join(app, file) };
@@ -288,7 +285,7 @@ describe("a host in C", () => {
   });
 
   unless(lacks ?? lackOf("cmake"))("is linked by CMake", async () => {
-    writeFileSync(
+    fs.writeFileSync(
       join(app, "CMakeLists.txt"),
       `cmake_minimum_required(VERSION 3.16)
 project(host C)

@@ -8,21 +8,10 @@ import { writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { publint } from "publint";
 import manifest from "../../package.json" with { type: "json" };
-import {
-  app,
-  createApp,
-  createCommand,
-  home,
-  PACKED,
-  ROOT,
-  run,
-  SPECIFIERS,
-  stagedAt,
-  tarballOf,
-  testWith,
-} from "./app.ts";
+import * as packed from "./app.ts";
+import { app, createApp, home, run, SPECIFIERS, stagedAt } from "./app.ts";
 
-const test = testWith();
+const test = packed.testWith();
 
 /** Older Nodes and the oldest TypeScript: packages of these tests. */
 const OWN = join(import.meta.dirname, "node_modules");
@@ -53,7 +42,7 @@ function testOn(
   title: string,
   body: (start: (...words: string[]) => string) => void | Promise<void>,
 ): void {
-  testWith(command, name)(
+  packed.testWith(command, name)(
     `${title} ${name}`,
     () => body((...words) => run(command, [...args, ...words])),
   );
@@ -180,7 +169,7 @@ describe("the npm package", () => {
   for (const runtime of [NODE20, NODE24, ...OTHERS]) {
     testOn(runtime, "has the command plue, which shares the library with a module, on", (start) => {
       const name = `command-${runtime.name}`;
-      const program = createCommand(name);
+      const program = packed.createCommand(name);
       const alone = join(app, "..", name);
       const tool = '{ name: "ping", description: "Answers.", execute: () => "pong" }';
       const file = join(alone, "tools.mjs");
@@ -204,7 +193,7 @@ describe("the npm package", () => {
   }
 
   testOn(NODE20, "says in plue check that a journal needs a later version than", () => {
-    const program = createCommand("journal");
+    const program = packed.createCommand("journal");
     const file = join(app, "..", "journal", "plue.json");
     writeFileSync(file, '{"sources": {}, "journal": {"file": "calls.jsonl"}}');
     const { status, stderr } = spawnSync(NODE20.command, [program, "check", file], {
@@ -214,7 +203,7 @@ describe("the npm package", () => {
     assertEquals([status, stderr], [2, `Cannot use ${file}:1:17: ${why}\n`]);
   });
 
-  for (const name of PACKED) {
+  for (const name of packed.PACKED) {
     test(`satisfies publint as ${name}`, async () => {
       const { messages } = await publint({ pkgDir: stagedAt(name), strict: true, pack: false });
       assertEquals(messages, []);
@@ -224,7 +213,7 @@ describe("the npm package", () => {
   test("is small, and contains neither sources nor tests nor the command", () => {
     const files = readdirSync(home, { recursive: true, encoding: "utf8" });
     assertLessOrEqual(files.length, 200);
-    assertLessOrEqual(statSync(tarballOf("tools")).size, 600_000);
+    assertLessOrEqual(statSync(packed.tarballOf("tools")).size, 600_000);
     const foreign =
       /^(src|docs|examples|ffi|mod\.ts)|\.map$|\.test\.|(^|\/)(test|cli)\/|node_modules/;
     assertEquals(files.filter((file) => foreign.test(file)), []);
@@ -252,14 +241,14 @@ describe("the npm package", () => {
     assert(own !== undefined && all !== undefined);
     assertMatch(own, /^# plue .*\n\n> One tool registry for AI agents/);
     assertMatch(own, /^# Your first tool$/m);
-    const guides = readdirSync(join(ROOT, "docs"), { recursive: true, encoding: "utf8" })
+    const guides = readdirSync(join(packed.ROOT, "docs"), { recursive: true, encoding: "utf8" })
       .filter((name) => name.endsWith(".md") && !name.startsWith("decisions"));
     assertEquals(guides.filter((name) => !own.includes(`/docs/${name})`)), []);
     assertEquals(guides.filter((name) => !all.includes(`\n<!-- docs/${name} -->\n\n# `)), []);
   });
 
   test("has a README with the name of the text, and with links that work without a clone", () => {
-    for (const name of PACKED) {
+    for (const name of packed.PACKED) {
       const readme = readFileSync(join(stagedAt(name), "README.md"), "utf8");
       assertMatch(readme, /`dist\/llms\.txt`/);
       const text = readme.replaceAll(/^```.*?^```/gms, "");
@@ -282,7 +271,7 @@ describe("the npm package", () => {
   });
 
   test("has the same version in all packages, and its exports in @plue/nats", () => {
-    for (const name of PACKED) {
+    for (const name of packed.PACKED) {
       const { version, dependencies } = JSON.parse(
         readFileSync(join(stagedAt(name), "package.json"), "utf8"),
       );
@@ -338,7 +327,7 @@ describe("the npm package", () => {
   test("runs the programs of the pages about AWS Lambda and Vercel", () => {
     const folder = createApp("deployed", ["hono", "typebox", "@modelcontextprotocol/server"]);
     for (const page of ["aws-lambda", "vercel"]) {
-      const text = readFileSync(join(ROOT, `docs/deploy/${page}.md`), "utf8");
+      const text = readFileSync(join(packed.ROOT, `docs/deploy/${page}.md`), "utf8");
       const [, code = ""] = /^```ts\n(.*?)^```/ms.exec(text) ?? [];
       writeFileSync(join(folder, `${page}.ts`), code);
     }
@@ -404,7 +393,7 @@ function typeCheck(
   folder: string,
   module: string | readonly string[],
   options: readonly string[],
-  tsc = join(ROOT, "node_modules/typescript/bin/tsc"),
+  tsc = join(packed.ROOT, "node_modules/typescript/bin/tsc"),
 ): string {
   const text = typeof module === "string"
     ? module
@@ -464,7 +453,7 @@ describe("the types of the npm package", () => {
     }
   });
 
-  testWith(OLD_TSC, "TypeScript 5.5")("are accepted by the oldest TypeScript", () => {
+  packed.testWith(OLD_TSC, "TypeScript 5.5")("are accepted by the oldest TypeScript", () => {
     const folder = createApp("typed-oldest", ["@types/node"]);
     const options = ["--target", "es2022", "--lib", "esnext,dom", "--types", "node"];
     options.push("--module", "nodenext");

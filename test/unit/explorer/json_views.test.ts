@@ -1,15 +1,7 @@
 import { assertEquals } from "@std/assert";
 import { describe, it } from "bun:test";
-import {
-  imagesIn,
-  jsonLines,
-  parse,
-  pointerOf,
-  tableOf,
-  textOf,
-  withMember,
-  wordsOf,
-} from "../../../src/explorer/page/json_views.ts";
+import * as plue from "../../../src/explorer/page/json_views.ts";
+import { imagesIn, tableOf, textOf, withMember } from "../../../src/explorer/page/json_views.ts";
 
 const SAMPLE = {
   "a/b": [1, { "~": null }, []],
@@ -22,14 +14,14 @@ const SAMPLE = {
 describe("jsonLines()", () => {
   it("writes the same text as JSON.stringify", () => {
     for (const value of [SAMPLE, [], {}, 1, "x", null, [[[]]], { a: { b: {} } }]) {
-      const lines = jsonLines(value).map(({ text }) => text);
+      const lines = plue.jsonLines(value).map(({ text }) => text);
       assertEquals(lines.join("\n"), JSON.stringify(value, null, 2));
     }
   });
 
   it("returns the JSON Pointer that begins in each line", () => {
     assertEquals(
-      jsonLines({ "a/b": [1, { "~": null }] }).map(({ pointer }) => pointer),
+      plue.jsonLines({ "a/b": [1, { "~": null }] }).map(({ pointer }) => pointer),
       ["", "/a~1b", "/a~1b/0", "/a~1b/1", "/a~1b/1/~0", undefined, undefined, undefined],
     );
   });
@@ -39,11 +31,11 @@ describe("parse()", () => {
   it("parses JSON with all numbers that can be represented", () => {
     const text =
       '{"a": [9007199254740992, -1.5e300, "12345678901234567891", 100000000000000000000]}';
-    assertEquals(parse(text), { ok: true, value: JSON.parse(text) });
+    assertEquals(plue.parse(text), { ok: true, value: JSON.parse(text) });
   });
 
   it("rejects an integer that cannot be represented exactly", () => {
-    assertEquals(parse('{"id": -12345678901234567891}'), {
+    assertEquals(plue.parse('{"id": -12345678901234567891}'), {
       ok: false,
       message:
         "-12345678901234567891 has too many digits for a number: it would be -12345678901234567000",
@@ -55,9 +47,9 @@ describe("wordsOf()", () => {
   it("splits a text into words without loss", () => {
     const sample = JSON.stringify(SAMPLE, null, 2);
     for (const text of [sample, '{"a": tru', '"open', "", "-1.5e+3,", '"\\']) {
-      assertEquals(wordsOf(text).map((word) => word.text).join(""), text);
+      assertEquals(plue.wordsOf(text).map((word) => word.text).join(""), text);
     }
-    const words = wordsOf('{"k": "a: b", "n": -1, "t": true}').filter(({ kind }) =>
+    const words = plue.wordsOf('{"k": "a: b", "n": -1, "t": true}').filter(({ kind }) =>
       kind !== "plain"
     );
     assertEquals(
@@ -96,7 +88,7 @@ describe("withMember()", () => {
 });
 
 describe("pointerOf()", () => {
-  it("escapes names", () => assertEquals(pointerOf(["a/b", 0, "~"]), "/a~1b/0/~0"));
+  it("escapes names", () => assertEquals(plue.pointerOf(["a/b", 0, "~"]), "/a~1b/0/~0"));
 });
 
 describe("tableOf()", () => {
