@@ -47,11 +47,6 @@ for (const [folder, modules] of [[outDir, library], [join(outDir, "cli"), comman
 }
 const schema = "plue.schema.json";
 copyFileSync(join(ROOT, "src/cli/gateway", schema), join(outDir, "cli", schema));
-writeFileSync(
-  join(outDir, "llms.txt"),
-  textOf(
-    OF_LIBRARY,
-    `\`dist/llms.txt\` of \`@plue/cli\` also has these:\n\n${listOf(OTHERS)}\n`,
-  ),
-);
+const elsewhere = `\`dist/llms.txt\` of \`@plue/cli\` also has these:\n\n${listOf(OTHERS)}\n`;
+writeFileSync(join(outDir, "llms.txt"), textOf(OF_LIBRARY, elsewhere));
 writeFileSync(join(outDir, "cli", "llms.txt"), textOf([...OF_LIBRARY, ...OTHERS], ""));

@@ -55,9 +55,7 @@ Runs every bench/*.bench.ts on Bun, or those with such names, on the given runti
       .filter((name) => name.endsWith(".bench.ts"))
       .filter((name) => rest.length === 0 || rest.some((part) => name.includes(part)))
       .sort();
-    if (files.length === 0) {
-      fail("Cannot run a benchmark: no file bench/*.bench.ts has such a name", 2);
-    }
+    if (files.length === 0) fail("Cannot run a benchmark: no bench/*.bench.ts has such a name", 2);
     let code = 0;
     for (const name of options.on ?? ["bun"]) {
       for (const file of files) {

@@ -20,9 +20,7 @@ export function pageAddress(file) {
   return isPicture(file) ? rawAddress(file) : `${REPOSITORY}/blob/v${version}/${file}`;
 }
 
-export function isPicture(file) {
-  return [".webp", ".svg"].includes(extname(file));
-}
+export const isPicture = (file) => [".webp", ".svg"].includes(extname(file));
 
 /** Returns Markdown in which `replace` changed each relative link. Code has no links. */
 export function replaceLinks(text, replace) {

@@ -15,7 +15,10 @@ describe("plue init", () => {
     const words = ["init", "module", "hello", "--out", path, "--client", "cursor"];
     const { code, stdout } = await plue(words, { env });
     assertEquals(code, 0);
-    assertStringIncludes(stdout, `Wrote ${path}. Serve it: npx @plue/cli serve ${path}\nAdded "plue" in `);
+    assertStringIncludes(
+      stdout,
+      `Wrote ${path}. Serve it: npx @plue/cli serve ${path}\nAdded "plue" in `,
+    );
     const called = await plue(["call", "--from", path, "hello", "--who", "Ann"]);
     assertEquals([called.code, called.stdout], [0, "Hello, Ann!\n"]);
     const { args } = JSON.parse(read(join(files.path, ".cursor/mcp.json"))).mcpServers.plue;
