@@ -5,8 +5,7 @@ import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { join, relative, resolve } from "node:path";
 import { bundleLibrary } from "./lib/library.mjs";
 import { licencesOf } from "./lib/licences.mjs";
-import { rawAddress } from "./lib/links.mjs";
-import { ROOT } from "./lib/paths.mjs";
+import { rawAddress, ROOT } from "./lib/paths.mjs";
 
 /** The guides to write programs with the library. The text of the command has all guides. */
 const OF_LIBRARY = [

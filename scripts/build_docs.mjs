@@ -6,8 +6,7 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { writeFileSync } from "node:fs";
 import { dirname, join, posix, relative } from "node:path";
 import { pathToFileURL } from "node:url";
-import { isPicture, replaceLinks, REPOSITORY } from "./lib/links.mjs";
-import { ROOT } from "./lib/paths.mjs";
+import { isPicture, replaceLinks, REPOSITORY, ROOT } from "./lib/paths.mjs";
 import { capture, fail } from "./lib/process.mjs";
 import { setupPackages } from "./setup.mjs";
 

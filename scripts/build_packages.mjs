@@ -12,8 +12,7 @@ import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync } from "node:fs";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, posix, relative, resolve } from "node:path";
 import { readOptions } from "./lib/options.mjs";
-import { pageAddress, replaceLinks } from "./lib/links.mjs";
-import { ROOT } from "./lib/paths.mjs";
+import { pageAddress, replaceLinks, ROOT } from "./lib/paths.mjs";
 import { capture, fail } from "./lib/process.mjs";
 import { findZig } from "./setup.mjs";
 

@@ -122,8 +122,8 @@ export const oldMcpList: OldListToolsResult = {
 export const text: (model: Parameters<typeof generateText>[0]["model"]) => unknown = (model) =>
   generateText({ model, prompt: "p", tools: exportTools(SIMPLE, "ai-sdk").tools });
 
-// These must not compile: otherwise the types above would prove nothing. @ts-expect-error Responses
-// requires the name next to the type.
+// These must not compile: otherwise the types above would prove nothing.
+// @ts-expect-error Responses requires the name next to the type.
 export const wrongChat: FunctionTool = some<OpenAiChatTool>();
 // @ts-expect-error Chat wants it inside of `function`.
 export const wrongResponses: ChatCompletionTool = some<OpenAiResponsesFunction>();

@@ -17,7 +17,7 @@ const fileOf = (name: string): string => join(import.meta.dirname, `${name}.ts`)
 
 describe("durableObjectStore() in a worker, with the objects in another one", () => {
   withWorkerd("passes its tests in workerd", async () => {
-    await using workers = await WorkerdObjects.create(fileOf("suite"), fileOf("objects"));
+    await using workers = await WorkerdObjects.create(fileOf("suite"), fileOf("store_worker"));
     const printed = workers.test();
     const [, report = "{}"] = /REPORT (.*)/.exec(printed) ?? [];
     const { failures, passed }: Report = JSON.parse(report);
