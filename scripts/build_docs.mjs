@@ -6,7 +6,7 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { writeFileSync } from "node:fs";
 import { dirname, join, posix, relative } from "node:path";
 import { pathToFileURL } from "node:url";
-import { isPicture, replaceLinks, REPOSITORY, ROOT } from "./lib/paths.mjs";
+import { isPicture, replaceLinks, repository, ROOT } from "./lib/paths.mjs";
 import { capture, fail } from "./lib/process.mjs";
 import { setupPackages } from "./setup.mjs";
 
@@ -39,7 +39,7 @@ function withLinks(text, page, sitePaths) {
     if (!sitePaths.has(target) && sitePaths.has(`${target}/README.md`)) target += "/README.md";
     const hash = heading === undefined ? "" : `#${heading}`;
     if (sitePaths.has(target)) return relativeLink(sitePath, sitePaths.get(target)) + hash;
-    if (!isPicture(target)) return `${REPOSITORY}/blob/main/${target}${hash}`;
+    if (!isPicture(target)) return `${repository().address}/blob/main/${target}${hash}`;
     // Pictures of pages are in the pages' folder, and linked pictures are in `public`.
     for (const folder of [PAGES, join(PAGES, "public")]) {
       cpSync(join(ROOT, target), join(folder, target));
@@ -107,7 +107,7 @@ async function buildSite() {
     themeConfig: {
       logo: "/logo.svg",
       siteTitle: false,
-      socialLinks: [{ icon: "github", link: REPOSITORY }],
+      socialLinks: [{ icon: "github", link: repository().address }],
       search: { provider: "local" },
       nav: [
         { text: "First tool", link: "/docs/first-tool" },

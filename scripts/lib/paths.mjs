@@ -12,20 +12,23 @@ export const BIN = join(RUNTIMES, "bin");
 /** Builds, by the digests of their sources. This folder is outside of the clone, for all clones. */
 export const CACHE = join(process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "plue");
 
-const { version, repository } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
-
-/** The address of the repository. */
-export const REPOSITORY = repository.url.replace(/^git\+|\.git$/g, "");
+/** Returns the address of the repository, and the version of the packages. */
+export function repository() {
+  const { version, repository } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
+  return { version, address: repository.url.replace(/^git\+|\.git$/g, "") };
+}
 
 /** Returns the address of the text of a file, in the version of the packages. */
 export function rawAddress(file) {
-  const host = REPOSITORY.replace("//github.com/", "//raw.githubusercontent.com/");
+  const { version, address } = repository();
+  const host = address.replace("//github.com/", "//raw.githubusercontent.com/");
   return `${host}/v${version}/${file}`;
 }
 
 /** Returns the address at which a person reads a file, in the version of the packages. */
 export function pageAddress(file) {
-  return isPicture(file) ? rawAddress(file) : `${REPOSITORY}/blob/v${version}/${file}`;
+  const { version, address } = repository();
+  return isPicture(file) ? rawAddress(file) : `${address}/blob/v${version}/${file}`;
 }
 
 export const isPicture = (file) => [".webp", ".svg"].includes(extname(file));
