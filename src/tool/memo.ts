@@ -85,8 +85,8 @@ export class BoundedMap<K, V> {
 }
 
 /**
- * Runs work one after the other, also after work that has failed. On Workers, a promise of a request
- * that has ended rejects in other requests, and its callbacks do not run.
+ * Runs asynchronous functions one after the other, even if an earlier one failed. On Workers, the
+ * promise of an ended request rejects in other requests, and its callbacks do not run.
  */
 export class Mutex {
   #last: Promise<unknown> = Promise.resolve();

@@ -138,7 +138,7 @@ describe("plue serve", () => {
     }
   });
 
-  it("asks callers for approval, unless they come from other machines or with a token", async () => {
+  it("requests approval from callers on this machine, but not from others or with a token", async () => {
     const file = await files.write(
       "pay.mjs",
       `export const pay = {

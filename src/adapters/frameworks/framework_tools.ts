@@ -55,7 +55,7 @@ interface Runnable<Of extends Target> {
     call: unknown,
     record: Parameters<CallApprovals["request"]>[1],
   ) => Promise<string | undefined>;
-  /** @param action The decision of the framework's user, if the dispatcher asks for approval. */
+  /** @param action The decision of the framework's user, if the call needs approval. */
   answer(call: unknown, signal: AbortSignal | undefined, action?: Answer["action"]): Promise<{
     readonly message: MessageOf<Of>;
     readonly result: ToolResult;

@@ -14,7 +14,7 @@ import { CallContext, failure } from "../../execute/mod.ts";
 import { MEASURED_AFTER_MS, Quotas } from "../../execute/durable/mod.ts";
 import type { Link } from "./link.ts";
 import { aborted, adopt, type RemoteCall, unavailable } from "./remote_calls.ts";
-import * as durable from "./runs.ts";
+import * as stored from "./runs.ts";
 import { Runs } from "./runs.ts";
 import { isRefused, problemOf } from "./streams.ts";
 
@@ -34,7 +34,7 @@ interface WaitingCall {
   readonly key: string;
   readonly tool: string;
   /** The last message with metadata or progress. */
-  last: durable.NewsNumber;
+  last: stored.NewsNumber;
   readonly context: ToolContext;
   readonly result: Promise<ToolResult>;
   look(): void;
@@ -93,10 +93,10 @@ export class DurableCalls {
     const [, , , digest] = path.split(".");
     let before: ToolResult | undefined;
     const nonce = messageId === undefined ? nuid.next() : undefined;
-    const key = await durable.runKey(path, { ...request, nonce });
+    const key = await stored.runKey(path, { ...request, nonce });
     const inbox = this.#inbox + nuid.next();
     const message = { id: key, time: systemClock.timestamp(), inbox, nonce, ...request };
-    const sealed = await durable.sealRun(path, message, seal);
+    const sealed = await stored.sealRun(path, message, seal);
     const most = this.#link.maxBytes - ROOM_BYTES;
     if (sealed.body.byteLength > most) {
       const why = `the arguments have more than ${most} bytes, the limit of a durable call`;
@@ -173,12 +173,10 @@ export class DurableCalls {
         return await work();
       } catch (error) {
         const leftMs = CallContext.callOf(context)?.deadline.remainingMs ?? 0;
-        const isOver = leftMs < 2 * durable.AGAIN_MS || context.signal.aborted;
+        const isOver = leftMs < 2 * stored.AGAIN_MS || context.signal.aborted;
         if (isOver || isRefused(error) || this.#link.down !== undefined) throw error;
         if (tries === 0) this.#link.log(error);
-        await new Promise<void>((resolve) =>
-          void systemClock.setTimeout(resolve, durable.AGAIN_MS)
-        );
+        await new Promise<void>((resolve) => void systemClock.setTimeout(resolve, stored.AGAIN_MS));
       }
     }
   }
@@ -246,7 +244,7 @@ export class DurableCalls {
    */
   async #cancel(runs: Runs, key: string): Promise<ToolRun | undefined> {
     let ran: ToolRun | undefined;
-    await runs.records.change(key, (record = durable.NEW_RUN) => {
+    await runs.records.change(key, (record = stored.NEW_RUN) => {
       const { attempts, holder, hasRun, result } = record;
       // A worker that has died may have run the tool.
       const unheld = hasRun ? "yes" : attempts > 0 ? "unknown" : "no";
@@ -257,11 +255,11 @@ export class DurableCalls {
       const stopped = ToolResult.error("aborted", "The call was aborted", details);
       return { ...record, holder: "", result: stopped };
     });
-    if (ran === undefined) this.#link.publish(durable.RUN_CONTROL + key, { stop: key });
+    if (ran === undefined) this.#link.publish(stored.RUN_CONTROL + key, { stop: key });
     return ran;
   }
 
-  #hear(name: string, news: durable.RunNews & { readonly key: string }): void {
+  #hear(name: string, news: stored.RunNews & { readonly key: string }): void {
     const call = this.#waiting.get(name);
     // The inbox may receive messages of other tasks, because another caller can name it.
     if (call === undefined || news.key !== call.key) return;

@@ -17,7 +17,7 @@ import {
   type ToolResult,
 } from "../../tool/mod.ts";
 import { contextOf, MAX_SKEW_MS, requestOf } from "./protocol.ts";
-import * as durable from "./runs.ts";
+import * as stored from "./runs.ts";
 import { AGAIN_MS, type Delivery } from "./runs.ts";
 import { afterMiss, unavailable } from "./remote_calls.ts";
 import { isRefused, KEPT_MS } from "./streams.ts";
@@ -56,7 +56,7 @@ export function attemptOf({ services }: Pick<ToolContext, "services">): number |
 
 interface Consuming {
   tool: Tool;
-  queue: durable.RunQueue | undefined;
+  queue: stored.RunQueue | undefined;
 }
 
 interface RunningCall {
@@ -67,7 +67,7 @@ interface RunningCall {
 
 export class DurableWorker {
   readonly #settings: DurableWorkerSettings;
-  #runs: Promise<durable.Runs> | undefined;
+  #runs: Promise<stored.Runs> | undefined;
   /** The tools, by the path of their definition without its digest. */
   readonly #consuming: Map<string, Consuming> = new Map();
   readonly #running: Map<string, RunningCall> = new Map();
@@ -84,8 +84,8 @@ export class DurableWorker {
   constructor(settings: DurableWorkerSettings) {
     this.#settings = settings;
     const { link } = settings;
-    this.#controls = link.listen(`${durable.RUN_CONTROL}>`, ({ subject, data }) => {
-      const call = this.#running.get(subject.slice(durable.RUN_CONTROL.length));
+    this.#controls = link.listen(`${stored.RUN_CONTROL}>`, ({ subject, data }) => {
+      const call = this.#running.get(subject.slice(stored.RUN_CONTROL.length));
       if (call !== undefined && link.seal.unwrap(data, subject) !== undefined) {
         call.abort("The call was aborted");
       }
@@ -105,14 +105,14 @@ export class DurableWorker {
 
   /** @throws {Error} If a tool is durable, and the stream or its bucket cannot be opened. */
   async check(tools: Iterable<Tool>): Promise<void> {
-    if ([...tools].some(durable.isDurable)) await this.#open();
+    if ([...tools].some(stored.isDurable)) await this.#open();
   }
 
   /** Fetches only calls of these tools. The keys are the paths of the definitions. */
   follow(tools: ReadonlyMap<string, Tool>): void {
     // Calls of an older definition are fetched too: the newer one checks their arguments again.
     const wanted = new Map(
-      [...tools].filter(([, tool]) => durable.isDurable(tool) && tool.execute !== undefined)
+      [...tools].filter(([, tool]) => stored.isDurable(tool) && tool.execute !== undefined)
         .map(([path, tool]) => [path.slice(0, path.lastIndexOf(".")), tool]),
     );
     for (const [name, { queue }] of this.#consuming) {
@@ -147,9 +147,9 @@ export class DurableWorker {
     this.#controls.unsubscribe();
   }
 
-  #open(): Promise<durable.Runs> {
+  #open(): Promise<stored.Runs> {
     const { link, leaseMs } = this.#settings;
-    return this.#runs ??= durable.Runs.open(link, { leaseMs, isOver: () => this.#isOver });
+    return this.#runs ??= stored.Runs.open(link, { leaseMs, isOver: () => this.#isOver });
   }
 
   /** Fetches calls of a tool until the tool is no longer offered. */
@@ -171,7 +171,7 @@ export class DurableWorker {
   }
 
   /** Fetches only as many calls as there are free slots: other calls must not wait in this process. */
-  async #fetch(name: string, consuming: Consuming, queue: durable.RunQueue): Promise<void> {
+  async #fetch(name: string, consuming: Consuming, queue: stored.RunQueue): Promise<void> {
     const pauseMs = this.#pausedUntil - systemClock.now();
     if (pauseMs > 0) return await sleep(Math.min(pauseMs, AGAIN_MS));
     const free = this.#free(consuming.tool);
@@ -284,9 +284,9 @@ export class DurableWorker {
     const { records, engine } = await this.#open();
     let claimed: Awaited<ReturnType<typeof engine.claim>>;
     try {
-      claimed = await engine.claim(key, tool.id, tool.idempotent, durable.NEW_RUN);
+      claimed = await engine.claim(key, tool.id, tool.idempotent, stored.NEW_RUN);
     } catch (error) {
-      const { record = durable.NEW_RUN } = hasNoRoom(error) ? await records.read(key) ?? {} : {};
+      const { record = stored.NEW_RUN } = hasNoRoom(error) ? await records.read(key) ?? {} : {};
       if (!hasNoRoom(error) || record.attempts > 0 || record.hasRun === true) throw error;
       log(error);
       const why = "the stored data of this principal has used up its quota; nothing has run";
@@ -294,7 +294,7 @@ export class DurableWorker {
       this.#tell(call, { type: "ended", result });
       return delivery.ack();
     }
-    const { lease, record: { result: ended, heldUntil } = durable.NEW_RUN, died } = claimed;
+    const { lease, record: { result: ended, heldUntil } = stored.NEW_RUN, died } = claimed;
     if (lease === undefined) {
       // Logged as well, because the caller may have disconnected.
       if (ended?.ok === false && died) log(new Error(`${ended.error.message} (task "${key}")`));
@@ -305,7 +305,7 @@ export class DurableWorker {
 
     /** The delay of a call that has not run, and returns to the stream. */
     let delayMs: number | undefined;
-    const end = (record: durable.StoredRun, result: ToolResult): durable.StoredRun => {
+    const end = (record: stored.StoredRun, result: ToolResult): stored.StoredRun => {
       const { code, retryAfterMs = 0, ran } = result.ok ? {} : result.error;
       const isCutOff = this.#isStopping && code === "aborted" && tool.idempotent;
       // If nothing has run, the ticket is valid again, so the call can be returned.
@@ -348,7 +348,7 @@ export class DurableWorker {
     ack();
   }
 
-  #tell({ inbox, id: key }: durable.RunMessage, news: durable.RunNews): void {
+  #tell({ inbox, id: key }: stored.RunMessage, news: stored.RunNews): void {
     this.#settings.link.publish(inbox, { ...news, key });
   }
 }

@@ -45,7 +45,7 @@ interface MadeViews {
 const FIRST_ATTEMPT_MS = 10_000;
 /** The interval between attempts to read a document or a service at a URL, in milliseconds. */
 const RETRY_MS = 5_000;
-/** The maximum number of names that are kept to find unknown names in the filters. */
+/** The maximum number of stored names, with which the names in the filters are compared. */
 const MAX_NAMES = 10_000;
 
 /** A source of tools. It opens immediately, and again after a failure until it is closed. */
@@ -119,7 +119,7 @@ export class Source implements AsyncDisposable {
     return this.#reason === undefined;
   }
 
-  /** The problems that do not stop the source, without those of `unknownNames`. */
+  /** The warnings about the source, except the names that `unknownNames` returns. */
   get problems(): readonly string[] {
     const { warnings = [], rejected = [] } = this.#offered ?? {};
     return [

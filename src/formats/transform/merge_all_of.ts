@@ -278,7 +278,7 @@ function withRest(trace: Trace, merged: Merged, rest: JsonSchema): JsonSchemaObj
 /** The maximum number of nodes of the result, which references can double at each step. */
 const MAX_NODES = 20_000;
 
-/** The keywords that are kept where a recursive schema is cut. */
+/** The keywords that a schema retains where its recursion is cut. */
 const STAYS = ["type", "title", "description"] as const;
 
 /** Replaces each local `$ref` by its target. A recursive `$ref` is followed once, then cut. */

@@ -1,15 +1,15 @@
 import { assertEquals, assertFalse } from "@std/assert";
 import { describe, it } from "bun:test";
-import * as plue from "../../../src/adapters/credentials/provider.ts";
+import * as oauth from "../../../src/adapters/credentials/provider.ts";
 import { serve } from "../../runtime/serve.ts";
 
 const JSON_TYPE = { "content-type": "application/json" };
 
 /** Returns the tokens, or the error, of a server that sends this JSON. */
-async function tokensFrom(json: string): Promise<Partial<plue.Tokens> & Partial<Error>> {
+async function tokensFrom(json: string): Promise<Partial<oauth.Tokens> & Partial<Error>> {
   const served = await serve(() => new Response(json, { headers: JSON_TYPE }));
   const tokenEndpoint = `${served.url}/token`;
-  const client = new plue.ProviderClient("test", "hub", { tokenEndpoint, clientId: "plue" });
+  const client = new oauth.ProviderClient("test", "hub", { tokenEndpoint, clientId: "plue" });
   const tokens = await client.grant("refresh_token", {}).catch((error: Error) => error);
   await served.stop();
   return tokens;
@@ -28,7 +28,7 @@ describe("ProviderClient", () => {
     for (const [status, error, wanted] of answers) {
       const served = await serve(() => Response.json({ error }, { status }));
       const tokenEndpoint = `${served.url}/token`;
-      const client = new plue.ProviderClient("test", "hub", { tokenEndpoint, clientId: "plue" });
+      const client = new oauth.ProviderClient("test", "hub", { tokenEndpoint, clientId: "plue" });
       const failed = await client.grant("refresh_token", {}).catch((thrown: Error) => thrown);
       assertEquals((failed as Error).name, wanted, error);
       await served.stop();
@@ -44,7 +44,7 @@ describe("ProviderClient", () => {
     for (const lifetime of ["1e-9", "1e308"]) {
       const json = `{ "access_token": "token", "token_type": "bearer", "expires_in": ${lifetime} }`;
       const stored = JSON.parse(JSON.stringify(await tokensFrom(json)));
-      assertFalse(plue.isStale(stored), lifetime);
+      assertFalse(oauth.isStale(stored), lifetime);
     }
   });
 

@@ -229,7 +229,7 @@ describe("redisCallStore()", () => {
     assertEquals([await due(Infinity, 1_000), await due(2, 200), await due(1, 200)], [300, 200, 0]);
   });
 
-  it("deletes expired entries, and returns their bytes to the owner", async () => {
+  it("deletes expired entries, and frees their bytes in the quota of their principal", async () => {
     const client = await server().connect();
     const store = await open(client, { maxOwnerBytes: 175_000 });
     const expiresAt = Date.now() + 5_000;

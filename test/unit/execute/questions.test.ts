@@ -614,7 +614,7 @@ describe("context.step()", () => {
     assertEquals(log, ["measured"]);
   });
 
-  it("runs even if the caller cannot be asked", async () => {
+  it("runs even if the caller cannot answer questions", async () => {
     const { call } = plainFixture([{
       name: "once",
       execute: async (_, { step }) => [await step("a", () => 1), await step("b", () => {})],

@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
 import { describe, it } from "bun:test";
-import * as plue from "../../../src/explorer/page/json_views.ts";
+import * as views from "../../../src/explorer/page/json_views.ts";
 import { imagesIn, tableOf, textOf, withMember } from "../../../src/explorer/page/json_views.ts";
 
 const SAMPLE = {
@@ -14,14 +14,14 @@ const SAMPLE = {
 describe("jsonLines()", () => {
   it("writes the same text as JSON.stringify", () => {
     for (const value of [SAMPLE, [], {}, 1, "x", null, [[[]]], { a: { b: {} } }]) {
-      const lines = plue.jsonLines(value).map(({ text }) => text);
+      const lines = views.jsonLines(value).map(({ text }) => text);
       assertEquals(lines.join("\n"), JSON.stringify(value, null, 2));
     }
   });
 
   it("returns the JSON Pointer that begins in each line", () => {
     assertEquals(
-      plue.jsonLines({ "a/b": [1, { "~": null }] }).map(({ pointer }) => pointer),
+      views.jsonLines({ "a/b": [1, { "~": null }] }).map(({ pointer }) => pointer),
       ["", "/a~1b", "/a~1b/0", "/a~1b/1", "/a~1b/1/~0", undefined, undefined, undefined],
     );
   });
@@ -31,11 +31,11 @@ describe("parse()", () => {
   it("parses JSON with all numbers that can be represented", () => {
     const text =
       '{"a": [9007199254740992, -1.5e300, "12345678901234567891", 100000000000000000000]}';
-    assertEquals(plue.parse(text), { ok: true, value: JSON.parse(text) });
+    assertEquals(views.parse(text), { ok: true, value: JSON.parse(text) });
   });
 
   it("rejects an integer that cannot be represented exactly", () => {
-    assertEquals(plue.parse('{"id": -12345678901234567891}'), {
+    assertEquals(views.parse('{"id": -12345678901234567891}'), {
       ok: false,
       message:
         "-12345678901234567891 has too many digits for a number: it would be -12345678901234567000",
@@ -47,9 +47,9 @@ describe("wordsOf()", () => {
   it("splits a text into words without loss", () => {
     const sample = JSON.stringify(SAMPLE, null, 2);
     for (const text of [sample, '{"a": tru', '"open', "", "-1.5e+3,", '"\\']) {
-      assertEquals(plue.wordsOf(text).map((word) => word.text).join(""), text);
+      assertEquals(views.wordsOf(text).map((word) => word.text).join(""), text);
     }
-    const words = plue.wordsOf('{"k": "a: b", "n": -1, "t": true}').filter(({ kind }) =>
+    const words = views.wordsOf('{"k": "a: b", "n": -1, "t": true}').filter(({ kind }) =>
       kind !== "plain"
     );
     assertEquals(
@@ -88,7 +88,7 @@ describe("withMember()", () => {
 });
 
 describe("pointerOf()", () => {
-  it("escapes names", () => assertEquals(plue.pointerOf(["a/b", 0, "~"]), "/a~1b/0/~0"));
+  it("escapes names", () => assertEquals(views.pointerOf(["a/b", 0, "~"]), "/a~1b/0/~0"));
 });
 
 describe("tableOf()", () => {

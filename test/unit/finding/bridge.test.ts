@@ -458,7 +458,7 @@ describe("a call through the bridge", () => {
     assertStringIncludes(String(message), 'Cannot call "file:read": its idempotency');
   });
 
-  it("uses a slot of the target tool, and none of the bridge's tools", async () => {
+  it("uses a slot of the target tool, but no slot of the bridge's tools", async () => {
     let release = (): void => {};
     const held = new Promise<void>((resolve) => release = resolve);
     const hold = defineTool({ name: "hold", description: "Holds.", execute: () => held });

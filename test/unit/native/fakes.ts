@@ -1,6 +1,6 @@
 /** Stand-ins for libplue in the tests of the tools side. */
 
-import * as plue from "../../../src/adapters/native/frames.ts";
+import * as wire from "../../../src/adapters/native/frames.ts";
 import { REQUEST } from "../../../src/adapters/native/frames.ts";
 import { HostBridge, type HostBridgeOptions } from "../../../src/adapters/native/host_bridge.ts";
 import type { NativeTools } from "../../../src/adapters/native/host_tools.ts";
@@ -86,7 +86,7 @@ export function join(...frames: readonly Uint8Array[]): Uint8Array {
 
 /** The frames of the tools side, as text. */
 export interface Reply {
-  readonly type: keyof typeof plue.REPLY;
+  readonly type: keyof typeof wire.REPLY;
   readonly id: number;
   readonly flags: number;
   /** The payload, parsed if it is JSON. */
@@ -96,31 +96,31 @@ export interface Reply {
 }
 
 const NAMES = new Map(
-  Object.entries(plue.REPLY).map((
+  Object.entries(wire.REPLY).map((
     [name, type],
-  ) => [type as number, name as keyof typeof plue.REPLY]),
+  ) => [type as number, name as keyof typeof wire.REPLY]),
 );
 
 export function readReplies(bytes: Uint8Array): Reply[] {
   const replies: Reply[] = [];
-  const read = plue.readFrames(bytes, ({ type, flags, id, payload }) => {
+  const read = wire.readFrames(bytes, ({ type, flags, id, payload }) => {
     const name = NAMES.get(type);
     if (name === undefined) throw new Error(`there is no reply ${type}`);
-    if (name === "result" && (flags & plue.FLAG.callFailed) !== 0) {
+    if (name === "result" && (flags & wire.FLAG.callFailed) !== 0) {
       const size = new DataView(payload.buffer, payload.byteOffset).getUint32(0, true);
-      const message = plue.readText(payload.subarray(4, 4 + size));
-      const value = JSON.parse(plue.readText(payload.subarray(4 + size)));
+      const message = wire.readText(payload.subarray(4, 4 + size));
+      const value = JSON.parse(wire.readText(payload.subarray(4 + size)));
       replies.push({ type: name, id, flags, value, message });
       return;
     }
     if (name === "invoke") {
-      const [tool, call] = plue.readNumbers(payload, false);
-      const [params = "", session, message] = plue.readStrings(payload.subarray(16), 3);
+      const [tool, call] = wire.readNumbers(payload, false);
+      const [params = "", session, message] = wire.readStrings(payload.subarray(16), 3);
       const value = { tool, call, params: JSON.parse(params), session, message };
       replies.push({ type: name, id, flags, value });
       return;
     }
-    const text = plue.readText(payload);
+    const text = wire.readText(payload);
     const isText = ["failed", "pong", "cancel", "log"].includes(name);
     replies.push({ type: name, id, flags, value: isText ? text : JSON.parse(text) });
   });

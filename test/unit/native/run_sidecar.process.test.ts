@@ -1,7 +1,7 @@
 import { assertEquals } from "@std/assert";
 import { describe, it } from "bun:test";
 import { REQUEST } from "../../../src/adapters/native/frames.ts";
-import * as plue from "../../../src/adapters/native/run_sidecar.ts";
+import * as sidecars from "../../../src/adapters/native/run_sidecar.ts";
 import type { ToolContext } from "../../../src/tool/mod.ts";
 import { fakeRegistry, fakeTool } from "../registry/fakes.ts";
 import {
@@ -16,11 +16,11 @@ import {
 } from "./fakes.ts";
 
 /** A process with a host at the other end of its socket. */
-function start(options: Partial<plue.SidecarProcess> = {}, registry = fakeRegistry()) {
+function start(options: Partial<sidecars.SidecarProcess> = {}, registry = fakeRegistry()) {
   const replies: Reply[] = [];
   const events: string[] = [];
-  let socket: plue.SidecarSocketEvents | undefined;
-  const sidecar = plue.startSidecar({
+  let socket: sidecars.SidecarSocketEvents | undefined;
+  const sidecar = sidecars.startSidecar({
     runtime: "fake 1.0",
     collectGarbage: () => void events.push("collect"),
     open(given) {
@@ -173,14 +173,14 @@ describe("startSidecar()", () => {
 });
 
 /** Bun's socket, which accepts a number of bytes until it is drained. */
-class FakeBun implements plue.BunSockets {
+class FakeBun implements sidecars.BunSockets {
   room = Infinity;
   /** The sent bytes, and `end`. */
   readonly sent: string[] = [];
-  handlers: Parameters<plue.BunSockets["connect"]>[0]["socket"] | undefined;
+  handlers: Parameters<sidecars.BunSockets["connect"]>[0]["socket"] | undefined;
   refuses = false;
 
-  connect({ socket }: Parameters<plue.BunSockets["connect"]>[0]) {
+  connect({ socket }: Parameters<sidecars.BunSockets["connect"]>[0]) {
     if (this.refuses) return Promise.reject(new Error("no such descriptor"));
     this.handlers = socket;
     return Promise.resolve({
@@ -198,7 +198,7 @@ class FakeBun implements plue.BunSockets {
 
 function open(bun: FakeBun) {
   const events: string[] = [];
-  const socket = new plue.BunSidecarSocket(bun, 3, {
+  const socket = new sidecars.BunSidecarSocket(bun, 3, {
     data: (bytes) => void events.push(bytes.join("")),
     end: () => void events.push("end"),
   });
@@ -278,7 +278,7 @@ describe("BunSidecarSocket", () => {
 
 describe("isSocket()", () => {
   it("is false for an invalid descriptor", () => {
-    assertEquals(plue.isSocket(-1), false);
-    assertEquals(plue.isSocket(9_999), false);
+    assertEquals(sidecars.isSocket(-1), false);
+    assertEquals(sidecars.isSocket(9_999), false);
   });
 });

@@ -58,7 +58,7 @@ describe("a layer of stage run", () => {
     assertStringIncludes(String(reports[0]?.error), "Cannot run the tool again: it still runs");
   });
 
-  it("returns the stored answers when the tool asks its questions again", async () => {
+  it("returns the stored answers to repeated questions", async () => {
     const log: string[] = [];
     const { call } = single(async (_, { ask, step }) => {
       await step("first", () => void log.push("step"));

@@ -1,6 +1,6 @@
 import { assertEquals, assertNotStrictEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
-import * as plue from "../../../../src/formats/transform/keywords.ts";
+import * as keywords from "../../../../src/formats/transform/keywords.ts";
 import {
   inlineRefs as inline,
   mergeAllOf,
@@ -50,13 +50,13 @@ const PASSES: Readonly<Record<keyof typeof cases, (schema: JsonSchema) => Rewrit
   "optionalToNullable()": runPass({ leave: optionalToNullable }),
   "nullToFlag()": runPass({ enter: nullToFlag }),
   "closeObjects()": runPass({ leave: closeObjects }),
-  "tuplesToLists()": runPass({ leave: plue.tuplesToLists }),
-  "exclusiveToInclusive()": runPass({ leave: plue.exclusiveToInclusive }),
-  "constToEnum()": runPass({ leave: plue.constToEnum }),
-  "enumToText()": runPass({ leave: plue.enumToText }),
-  "booleansToObjects()": runPass(plue.booleansToObjects),
+  "tuplesToLists()": runPass({ leave: keywords.tuplesToLists }),
+  "exclusiveToInclusive()": runPass({ leave: keywords.exclusiveToInclusive }),
+  "constToEnum()": runPass({ leave: keywords.constToEnum }),
+  "enumToText()": runPass({ leave: keywords.enumToText }),
+  "booleansToObjects()": runPass(keywords.booleansToObjects),
   "flattenRoot()": runPass(flattenRoot),
-  "dropKeywords()": runPass({ enter: plue.dropKeywords }, {
+  "dropKeywords()": runPass({ enter: keywords.dropKeywords }, {
     fateOf: (keyword) => ["minLength", "not", "default"].includes(keyword) ? "drop" : "keep",
   }),
   "renameKeys()": runPass(renameKeys, { keys: { also: "", max: 16, separator: "_" } }),
@@ -105,7 +105,7 @@ describe("transforms", () => {
   it("share unchanged parts", () => {
     const kept = { type: "string" };
     const from = { properties: { a: kept, b: { type: "integer", exclusiveMinimum: 0 } } };
-    const { schema } = runPass({ leave: plue.exclusiveToInclusive })(from);
+    const { schema } = runPass({ leave: keywords.exclusiveToInclusive })(from);
     assertNotStrictEquals(schema, from);
     assertStrictEquals((schema as typeof from).properties.a, kept);
   });
