@@ -185,6 +185,8 @@ export interface ServerCall {
   readonly isRepeatable: boolean;
   /** The listed tool, if the server may ask questions. */
   readonly asking?: ListedTool | undefined;
+  /** True if all callers are one caller for the server. */
+  readonly isShared?: boolean;
 }
 
 interface Asked {
@@ -219,12 +221,17 @@ export async function callServer(
       return null;
     });
     if (asked === null) return ended?.value;
+    const questions = Object.entries(asked.inputRequests)
+      .map(([key, request]) => [key, questionOf(call.name, request)] as const);
+    // Otherwise one caller would act with another one's account. A program with one user has no principals.
+    const isForAll = call.isShared === true && Boolean(context.principal);
+    if (isForAll && questions.some(([, { kind }]) => kind === "authorization")) {
+      const why = "its MCP server asks for a permission that all callers would use";
+      return ToolResult.error("denied", `Cannot call "${call.name}": ${why}; use "authorize"`);
+    }
     const answers = await Promise.all(
-      Object.entries(asked.inputRequests).map(async ([key, request], index) =>
-        [
-          key,
-          await context.ask(`round.${round}.${index}`, questionOf(call.name, request)),
-        ] as const
+      questions.map(async ([key, question], index) =>
+        [key, await context.ask(`round.${round}.${index}`, question)] as const
       ),
     );
     retry = { inputResponses: Object.fromEntries(answers), requestState: asked.requestState };

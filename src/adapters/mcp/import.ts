@@ -67,7 +67,9 @@ export interface ImportMcpServerOptions
   readonly maxMessageBytes?: number;
   /**
    * True if the server may ask the callers of its tools. The server's questions become questions of
-   * the tool (`context.ask`), and name the server. Only servers of MCP 2026-07-28 can ask.
+   * the tool (`context.ask`), and name the server. Only servers of MCP 2026-07-28 can ask. Without
+   * `authorize`, a call with a principal is denied if the server asks for a visit of a URL: the
+   * permission would be for all callers.
    *
    * @default {false}
    */
@@ -350,7 +352,7 @@ class McpImport implements ImportedMcpServer {
           const asking = mayAsk ? listed : undefined;
           const call = { name, arguments: args, isRepeatable: isRepeatable(listed), asking };
           return this.#callers === undefined
-            ? callServer(this.#connection, call, context)
+            ? callServer(this.#connection, { ...call, isShared: true }, context)
             : this.#callers.use(listed, context, (own) => callServer(own, call, context));
         },
       });

@@ -425,6 +425,45 @@ describe("importMcpServer({ mayAsk })", () => {
     assertEquals([requests, runs()], [3, 1]);
   });
 
+  for (const principal of ["ann", undefined]) {
+    const ends = principal === undefined ? "forwards" : "denies";
+    const caller = principal === undefined ? "the only caller" : "one of several callers";
+    it(`${ends} a request of a permission by ${caller}`, async () => {
+      const far = new ToolRegistry({
+        tools: [plue.defineTool({
+          name: "pay",
+          description: "Requests a permission.",
+          execute: async (_, { ask }) => {
+            const url = "https://bank.example/allow";
+            return (await ask("bank", { kind: "authorization", message: "Allow", url })).action;
+          },
+        })],
+      });
+      const tickets = sealedTickets({ keys: [new Uint8Array(32)] });
+      const mcp = createMcpEndpoint(far, { openExecution: true, dispatch: { tickets } });
+      const registry = new ToolRegistry();
+      await using _server = await importMcpServer(URL_OF_MCP, {
+        ...{ namespace: "far", registry, mayAsk: true, http: { fetch: fetchFrom(mcp) } },
+      });
+      const urls: unknown[] = [];
+      const result = await new ToolDispatcher(registry).dispatch({ name: "far:pay" }, {
+        principal,
+        onQuestion({ url }) {
+          urls.push(url);
+          return { action: "accept" };
+        },
+      });
+      assertEquals(urls, principal === undefined ? ["https://bank.example/allow"] : []);
+      assertEquals(
+        result.ok ? result.content : result.error.message,
+        principal === undefined
+          ? "accept"
+          : 'Cannot call "pay": its MCP server asks for a permission that all callers would use; ' +
+            'use "authorize"',
+      );
+    });
+  }
+
   it("forwards no question without the option", async () => {
     const registry = new ToolRegistry();
     await using _server = await importMcpServer(URL_OF_MCP, {
