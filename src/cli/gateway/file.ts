@@ -266,7 +266,9 @@ const WITH_VARIABLES = [
 ];
 
 /** `${NAME}` and `${env:NAME}`, and `${NAME:-otherwise}` with a value for a missing variable. */
-const VARIABLE = /\$\{(?:env:)?([A-Za-z_]\w*)(?::-([^}]*))?\}/g;
+const VARIABLE = /\$\{(?:env:)?([A-Za-z_]\w*)(?::-((?:(?!\$\{)[^}])*))?\}/g;
+/** The arguments and the environment of a program may have variables of a shell. */
+const FOR_PROGRAMS = /\/(command|args|env)(\/|$)/;
 
 function withVariables(
   json: SettingsDocument,
@@ -276,6 +278,9 @@ function withVariables(
 ): unknown {
   if (typeof value === "string") {
     if (!WITH_VARIABLES.some((pattern) => pattern.test(pointer))) return value;
+    if (value.replaceAll(VARIABLE, "").includes("${") && !FOR_PROGRAMS.test(pointer)) {
+      throw json.error(pointer, 'its "${" must begin ${NAME} or ${NAME:-value}');
+    }
     return value.replaceAll(VARIABLE, (_, name: string, otherwise?: string) => {
       const found = env[name] || otherwise;
       if (found !== undefined) return found;

@@ -189,6 +189,9 @@ export class Gateway implements AsyncDisposable {
       await this.#close(
         [...next.values()].map(([source]) => source).filter((one) => !known.has(one)),
       );
+      for (const tenant of this.#scopes.keys()) {
+        if (!this.#services.has(tenant)) this.#scopes.delete(tenant);
+      }
       throw error;
     }
     this.#replace(file, services, next);

@@ -64,8 +64,7 @@ export async function serveFile(
     ...{ terminal, state, records, log, flags, selection: selectionOf(flags) },
     skills: await openSkills(flags.skills, log),
   });
-  await gateway.apply(file, settings);
-  using _refreshing = refreshing(() => gateway.refresh());
+  const started = gateway.apply(file, settings);
   const reload = async (): Promise<void> => {
     try {
       const next = await readPlueFile(path, io.env);
@@ -81,7 +80,9 @@ export async function serveFile(
       );
     }
   };
-  using _followed = follow(path, flags.watch, reload);
+  using _followed = follow(path, flags.watch, started, reload);
+  await started;
+  using _refreshing = refreshing(() => gateway.refresh());
   if (flags.stdio === true) {
     return await serveStdio(gateway, () => gateway.toolset(), io);
   }
@@ -119,10 +120,18 @@ function storeOf({ settings: { store }, folder }: PlueFile): { readonly store?: 
   return { store: path === undefined ? store : `sqlite:${resolve(folder, path)}` };
 }
 
-/** Calls `reload` after each change of the file and each SIGHUP, one call after the other. */
-function follow(path: string, isWatched: boolean, reload: () => Promise<void>): Disposable {
-  let last: Promise<void> = Promise.resolve();
-  const apply = (): void => void (last = last.then(reload));
+/**
+ * Calls `reload` after each change of the file and each SIGHUP, one call after the other. Changes
+ * before `started` are applied after it.
+ */
+function follow(
+  path: string,
+  isWatched: boolean,
+  started: Promise<void>,
+  reload: () => Promise<void>,
+): Disposable {
+  let last = started;
+  const apply = (): void => void (last = last.then(reload).catch(noop));
   // The end of a terminal sends SIGHUP, too, and must end the program.
   const isDaemon = process.stdout.isTTY !== true;
   if (isDaemon) process.on("SIGHUP", apply);

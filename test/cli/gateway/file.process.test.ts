@@ -118,6 +118,16 @@ describe("readPlueFile()", () => {
       "2:14: the environment variable KEY is missing; set it",
     ],
     [
+      "a token with a wrong name of a variable",
+      '{"callers": {"tokens": {"a": {"token": "${A-LONG-TOKEN}"}}}}',
+      '1:31: its "${" must begin ${NAME} or ${NAME:-value}',
+    ],
+    [
+      "a variable in the value for a missing variable",
+      '{"callers": {"tokens": {"a": {"token": "${ONE:-${ANOTHER_ONE}}"}}}}',
+      '1:31: its "${" must begin ${NAME} or ${NAME:-value}',
+    ],
+    [
       "a header with a line break, without its value",
       `{"sources": {"a": {"from": "x.yaml",\n "headers": {"key": "${token}\\nb"}}}}`,
       "2:14: it is not a valid header;",
@@ -150,13 +160,18 @@ describe("readPlueFile()", () => {
   it("reads mcpServers of a desktop client, with variables and their defaults", async () => {
     const path = await write(JSON.stringify({
       mcpServers: {
-        files: { command: "npx", args: ["${DIR}", "${env:B:-b}"], autoApprove: ["x"], timeout: 60 },
+        files: {
+          command: "npx",
+          args: ["${DIR}", "${env:B:-b}", "${1%/}"],
+          autoApprove: ["x"],
+          timeout: 60,
+        },
         old: { type: "http", url: "https://example.com/mcp", disabled: true },
       },
     }));
     const { sources } = await readPlueFile(path, { DIR: "/data" });
     assertEquals(sources.map(({ name }) => name), ["files"]);
-    assertEquals(sources[0]?.settings.args, ["/data", "b"]);
+    assertEquals(sources[0]?.settings.args, ["/data", "b", "${1%/}"]);
   });
 
   it("does not replace variables in texts that models read", async () => {

@@ -143,6 +143,18 @@ describe("plue serve -c", () => {
     assertEquals(await call, "held");
   });
 
+  it("applies a file that changes while the sources are opened", async () => {
+    const asked = Promise.withResolvers<void>();
+    const answer = Promise.withResolvers<Response>();
+    await using server = await serving(() => (asked.resolve(), answer.promise));
+    const starting = gateway("early.json", { sources: { far: { url: server.url } } });
+    await asked.promise;
+    await files.write("early.json", JSON.stringify({ sources: {} }));
+    answer.resolve(new Response(null, { status: 503 }));
+    await using served = await starting;
+    await served.printed(/Applied .*early.json: 0 sources/);
+  });
+
   it("serves the tools of a source whose ids a removed source had", async () => {
     await using server = await upstream();
     const source = { url: server.mcp, namespace: "far" };
@@ -268,6 +280,32 @@ createInterface({ input: process.stdin }).on("line", (line) => {
     await files.write("wrong.json", JSON.stringify({ ...good, selection: { maxRisk: "safe" } }));
     await served.printed(/Applied/);
     assertEquals(await served.tools(), ["greet", "hold"]);
+  });
+
+  it("serves a source that comes back after a file with a new tenant was rejected", async () => {
+    await using server = await upstream();
+    let isUp = false;
+    await using proxy = await serving(async (request) =>
+      isUp && request.method === "POST"
+        ? await fetch(server.mcp, {
+          ...{ method: "POST", headers: request.headers, body: await request.text() },
+        })
+        : new Response(null, { status: 503 })
+    );
+    const exported = "export const dispatch = { timeoutMs: 1_000 };";
+    await files.write("limited.mjs", MODULE + exported);
+    const token = "first-first-first";
+    const settings = {
+      sources: { far: { url: proxy.url } },
+      callers: { tokens: { ann: { token } } },
+    };
+    await using served = await gateway("scopes.json", settings);
+    const sources = { one: { from: "limited.mjs" }, two: { from: "limited.mjs" } };
+    await files.write("scopes.json", JSON.stringify({ ...settings, tenants: { a: { sources } } }));
+    await served.printed(/its module and another part export options of all calls.*still served/);
+    isUp = true;
+    await served.printed(/source "far" is ready/);
+    assertEquals(await served.tools(bearer(token)), ["far:greet", "far:hold", "far:wipe"]);
   });
 
   it("notifies MCP clients of each changed file, until their caller is removed", async () => {
