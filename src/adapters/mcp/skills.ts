@@ -85,7 +85,7 @@ export async function skillCatalog(
 ): Promise<SkillCatalog> {
   const checked = check.readFields(ACTION, options, CHECKS);
   if (!isObject(files)) fail(ACTION, "the files must be an object of paths, or have list and read");
-  const { memorySkillFiles } = await import("@modelcontextprotocol/server/ext/skills");
+  const { memorySkillFiles } = await loadLibrary();
   const own = isAdapter(files) ? files : memorySkillFiles(files);
   const catalog = new SkillCatalog(own, checked);
   await catalog.reload();
@@ -96,21 +96,24 @@ function isAdapter(files: Parameters<typeof skillCatalog>[0]): files is SkillFil
   return isFunction(files["list"]);
 }
 
-type Contents = Readonly<Record<string, string | Uint8Array>>;
+function loadLibrary() {
+  return import("@modelcontextprotocol/server/ext/skills");
+}
 
-/** The skills that were read at one time, with the contents of their files. */
-interface Snapshot {
+/** Finds the skills that fit a query, best first. */
+function findSkills({ index }: Skills, query: string) {
+  return searchToolset(index, query.slice(0, MAX_QUERY), { limit: MAX_FOUND })
+    .map(({ meta, name, description }) => ({ uri: meta?.["uri"], name, description }));
+}
+
+type Contents = Record<string, string | Uint8Array>;
+
+/** Skills, with the contents of their files by path. */
+interface Skills {
   readonly files: Contents;
-  /** The namespaces of the servers whose skills are among them. */
-  readonly imported: ReadonlySet<string>;
   readonly catalog: SdkCatalog;
   /** A tool for each skill, so that the search for tools finds skills. */
   readonly index: Toolset;
-  readonly byTool: ReadonlyMap<string, Skill>;
-  /** The catalogs for callers that see only some of the skills, by the hidden folders. */
-  readonly parts: BoundedMap<string, Promise<SdkCatalog>>;
-  /** The skills whose unknown tool was reported. */
-  readonly reported: Set<string>;
 }
 
 const MAX_PARTS = 64;
@@ -127,33 +130,34 @@ const ADDITIONS: Readonly<Record<string, string>> = {
 
 /** The skills of an endpoint. Made by {@linkcode skillCatalog}. */
 export class SkillCatalog implements BridgeSkills {
-  readonly #own: SkillFiles;
+  readonly #source: SkillFiles;
   readonly #base: string;
-  readonly #prefix: { readonly prefix?: string };
-  readonly #hostTools: ReadonlySet<string>;
+  readonly #options: SkillCatalogOptions;
   readonly #warn: (warning: SkillWarning) => void;
-  readonly #imports = new Map<string, Contents>();
   readonly #extended = new WeakMap<Toolset, Toolset>();
-  #snapshot: Snapshot | undefined;
-  readonly #reloads = new Mutex();
+  readonly #reported = new WeakSet<Skill>();
+  readonly #changes = new Mutex();
+  /** The files of each imported server, by its namespace, and the catalog's own files. */
+  #sources: ReadonlyMap<string | undefined, Contents> = new Map();
+  #all: Skills | undefined;
+  /** The skills that callers see, by the hidden folders. */
+  #parts = new BoundedMap<string, Promise<Skills>>({ maxEntries: MAX_PARTS });
 
   /** @ignore Use {@linkcode skillCatalog}. */
-  constructor(files: SkillFiles, { prefix, hostTools = [], onWarning }: SkillCatalogOptions) {
-    this.#own = files;
+  constructor(source: SkillFiles, options: SkillCatalogOptions) {
+    const { prefix, onWarning } = options;
+    this.#source = source;
+    this.#options = options;
     this.#base = prefix === undefined ? "skill://" : `skill://${prefix}/`;
-    this.#prefix = prefix === undefined ? {} : { prefix };
-    this.#hostTools = new Set(hostTools);
     const warn = onWarning ?? (({ path, message }) => console.warn(`[skills] ${path}: ${message}`));
     // The texts may come from an imported server.
-    this.#warn = ({ path, message }) => {
-      const warning = { path: cleanText(path, 500), message: cleanText(message, 500) };
-      callHook(() => warn(warning), noop);
-    };
+    this.#warn = ({ path, message }) =>
+      callHook(() => warn({ path: cleanText(path, 500), message: cleanText(message, 500) }), noop);
   }
 
   /** All skills, in order of their URIs. */
   get skills(): readonly Skill[] {
-    return this.#snapshot?.catalog.entries ?? [];
+    return this.#all?.catalog.entries ?? [];
   }
 
   /**
@@ -162,8 +166,15 @@ export class SkillCatalog implements BridgeSkills {
    * @throws {Error} If the files cannot be read. The previous skills stay.
    */
   reload(): Promise<void> {
-    return this.#reloads.run(async () => {
-      this.#snapshot = await this.#read();
+    return this.#changes.run(async () => {
+      const { SkillsExtension } = await loadLibrary();
+      // Stores the contents, so that all catalogs have the same, even if a file changes.
+      const files: Contents = {};
+      await SkillsExtension.load({
+        list: (folder) => this.#source.list(folder),
+        read: async (path) => files[path] = await this.#source.read(path),
+      }, { onWarning: this.#warn });
+      await this.#replace(undefined, files);
     });
   }
 
@@ -173,23 +184,17 @@ export class SkillCatalog implements BridgeSkills {
    *
    * @param files The contents by path, or `undefined` to remove the source.
    */
-  async import(namespace: string, files?: Readonly<Record<string, Uint8Array>>): Promise<void> {
-    // Contents that cannot be loaded must not stop the skills of others.
-    if (files !== undefined) await this.#load(files);
-    if (files === undefined) this.#imports.delete(namespace);
-    else this.#imports.set(namespace, files);
-    await this.reload();
+  import(namespace: string, files?: Readonly<Record<string, Uint8Array>>): Promise<void> {
+    const inFolder = files &&
+      Object.entries(files).map(([path, content]) => [`${namespace}/${path}`, content] as const);
+    return this.#changes.run(() =>
+      this.#replace(namespace, inFolder && Object.fromEntries(inFolder))
+    );
   }
 
   /** Serves the skills that the caller of a toolset sees, on a server of the SDK. */
   async attach(server: McpServer, toolset: Toolset): Promise<void> {
-    const { files, catalog, parts } = this.#current();
-    const hidden = this.skills.filter((skill) => !this.#isVisible(skill, toolset))
-      .map((skill) => this.#folderOf(skill));
-    const part = hidden.length === 0
-      ? catalog
-      : await once(parts, hidden.join("\n"), () => this.#load(without(files, hidden)));
-    part.attach(server);
+    (await this.#visible(toolset)).catalog.attach(server);
   }
 
   /** Returns the tools of a bridge, of which `search_tools` and `describe_tools` have skills. */
@@ -207,89 +212,72 @@ export class SkillCatalog implements BridgeSkills {
         const toolset = CallContext.callOf(context)?.toolset;
         if (toolset === undefined) return await execute(params, context);
         const { query = "", names = [] } = params as { query?: string; names?: readonly string[] };
-        const texts = names.flatMap((uri) => {
-          const text = this.#readText(uri, toolset);
-          return text === undefined ? [] : [{ uri, text }];
-        });
-        const others = names.filter((uri) => texts.every((skill) => skill.uri !== uri));
+        const visible = await this.#visible(toolset);
+        const skills = query === "" ? this.#readTexts(visible, names) : findSkills(visible, query);
+        const others = names.filter((name) => skills.every(({ uri }) => uri !== name));
         const result = await execute(query === "" ? { names: others } : params, context);
-        const skills = query === "" ? texts : this.#find(query, toolset);
         const { message: _, ...found } = result as { readonly message?: string };
         return skills.length === 0 ? result : { ...found, skills };
       },
     } as ToolDefinition);
   };
 
-  /** Finds the skills that fit a query and that the caller of a toolset sees, best first. */
-  #find(query: string, toolset: Toolset): readonly object[] {
-    const { index, byTool } = this.#current();
-    return searchToolset(index, query.slice(0, MAX_QUERY), { limit: index.size })
-      .flatMap(({ id }) => byTool.get(id) ?? [])
-      .filter((skill) => this.#isVisible(skill, toolset))
-      .slice(0, MAX_FOUND)
-      .map(({ uri, frontmatter: { name, description } }) => ({ uri, name, description }));
-  }
-
-  /** Reads a text file of a skill; returns `undefined` if the caller of a toolset sees none. */
-  #readText(uri: string, toolset: Toolset): string | undefined {
-    // A folder of a skill may be below the folder of another one, which then has its files, too.
-    const skills = this.skills.filter(({ resources }) =>
-      resources !== "dynamic" && resources.some((file) => file.uri === uri)
+  #readTexts({ files, catalog }: Skills, uris: readonly string[]) {
+    const known = new Set(
+      catalog.entries.flatMap(({ resources }) => resources === "dynamic" ? [] : resources)
+        .map(({ uri }) => uri),
     );
-    const isVisible = skills.every((skill) => this.#isVisible(skill, toolset));
-    if (skills.length === 0 || !isVisible) return undefined;
-    const content = this.#current().files[this.#pathOf(uri)];
-    return typeof content === "string"
-      ? content
-      : attemptOr(undefined, () => new TextDecoder("utf-8", { fatal: true }).decode(content));
-  }
-
-  #current(): Snapshot {
-    return this.#snapshot ?? fail("serve skills", "the catalog is not loaded; use skillCatalog()");
-  }
-
-  async #read(): Promise<Snapshot> {
-    const { SkillsExtension } = await import("@modelcontextprotocol/server/ext/skills");
-    // Stores the contents, so that all catalogs have the same, even if a file changes.
-    const files: Record<string, string | Uint8Array> = {};
-    await SkillsExtension.load({
-      list: (folder) => this.#own.list(folder),
-      read: async (path) => files[path] = await this.#own.read(path),
-    }, { onWarning: this.#warn });
-    const imported = new Set(this.#imports.keys());
-    for (const [namespace, contents] of this.#imports) {
-      for (const path of Object.keys(contents)) {
-        files[`${namespace}/${path}`] = contents[path] ?? "";
-      }
-    }
-    const catalog = await this.#load(files);
-    const byTool = new Map<string, Skill>();
-    const tools: Tool[] = catalog.entries.map((skill, number) => {
-      const { name, description } = skill.frontmatter;
-      const tool = makeTool({ namespace: `skill-${number}`, name, description });
-      byTool.set(tool.id, skill);
-      return tool;
+    return uris.filter((uri) => known.has(uri)).flatMap((uri) => {
+      const content = files[this.#pathOf(uri)];
+      const text = typeof content === "string"
+        ? content
+        : attemptOr(undefined, () => new TextDecoder("utf-8", { fatal: true }).decode(content));
+      return text === undefined ? [] : [{ uri, text }];
     });
-    const parts: Snapshot["parts"] = new BoundedMap({ maxEntries: MAX_PARTS });
-    const index = buildToolset(tools);
-    return { files, imported, catalog, index, byTool, parts, reported: new Set() };
   }
 
-  async #load(files: Contents): Promise<SdkCatalog> {
-    const { memorySkillFiles, SkillsExtension } = await import(
-      "@modelcontextprotocol/server/ext/skills"
+  /** Returns the skills that the caller of a toolset sees. */
+  #visible(toolset: Toolset): Promise<Skills> {
+    const hidden = this.skills.filter((skill) => !this.#isVisible(skill, toolset))
+      .map((skill) => this.#folderOf(skill));
+    return once(
+      this.#parts,
+      hidden.join("\n"),
+      () => this.#load(without(this.#all?.files ?? {}, hidden)),
     );
-    return await SkillsExtension.load(memorySkillFiles({ ...files }), {
-      ...this.#prefix,
+  }
+
+  async #replace(source: string | undefined, files: Contents | undefined): Promise<void> {
+    const sources = new Map(this.#sources);
+    if (files === undefined) sources.delete(source);
+    else sources.set(source, files);
+    // First, because contents that cannot be loaded must not stop the skills of others.
+    const all = await this.#load(Object.assign({}, ...sources.values()));
+    this.#sources = sources;
+    this.#all = all;
+    this.#parts = new BoundedMap({ maxEntries: MAX_PARTS });
+    this.#parts.set("", Promise.resolve(all));
+  }
+
+  async #load(files: Contents): Promise<Skills> {
+    const { memorySkillFiles, SkillsExtension } = await loadLibrary();
+    const { prefix } = this.#options;
+    const catalog = await SkillsExtension.load(memorySkillFiles(files), {
+      ...(prefix !== undefined && { prefix }),
       onWarning: noop,
     });
+    const tools = catalog.entries.map(({ uri, frontmatter: { name, description } }, number) =>
+      makeTool({ namespace: `skill-${number}`, name, description, meta: { uri } })
+    );
+    return { files, catalog, index: buildToolset(tools) };
   }
 
   #isVisible(skill: Skill, toolset: Toolset): boolean {
+    const { hostTools = [] } = this.#options;
     const tools = toolset.bridge?.behind ?? toolset;
     const [namespace = ""] = this.#folderOf(skill).split("/");
-    const isImported = this.#current().imported.has(namespace);
-    const names = toolNamesIn(skill).filter((name) => !this.#hostTools.has(name));
+    const isImported = this.#sources.has(namespace);
+    const names = toolNamesIn(skill).filter((name) => !hostTools.includes(name));
     // Skills of a server are hidden from callers that see no tool of the server.
     if (isImported && names.length === 0) {
       return tools.available().some((tool) => tool.namespace === namespace);
@@ -303,15 +291,14 @@ export class SkillCatalog implements BridgeSkills {
   }
 
   /** Reports once that a tool of a skill is not in the registry, so that no caller sees the skill. */
-  #report({ uri }: Skill, ids: readonly string[], { source }: Toolset): void {
-    const { reported } = this.#current();
+  #report(skill: Skill, ids: readonly string[], { source }: Toolset): void {
     const isIn = (tool: Tool): boolean => [tool.id, ...tool.aliases].some((id) => ids.includes(id));
-    if (reported.has(uri) || source.tools.some(isIn)) return;
-    reported.add(uri);
+    if (this.#reported.has(skill) || source.tools.some(isIn)) return;
+    this.#reported.add(skill);
     const message =
       `is hidden, because its tool "${ids[0]}" is not registered; add it to hostTools if ` +
       "it is a tool of the clients";
-    this.#warn({ path: uri, message });
+    this.#warn({ path: skill.uri, message });
   }
 
   #pathOf(uri: string): string {

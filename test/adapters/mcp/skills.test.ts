@@ -263,15 +263,17 @@ describe("importMcpServer({ skills })", () => {
     await client.close();
   });
 
-  it("hides the skills of a closed server as before, if the catalog cannot be read again", async () => {
+  it("removes the skills of a closed server, although the catalog cannot be read again", async () => {
     let list = (): Promise<[]> => Promise.resolve([]);
     const files = { list: () => list(), read: () => Promise.resolve("") };
     const { mcp, skills } = await serving({}, {}, files as never);
     await skills.import("far", { "a/SKILL.md": new TextEncoder().encode(manifest("a")) });
     list = () => Promise.reject(new Error("The folder is gone"));
-    await assertRejects(() => skills.import("far"), Error, "The folder is gone");
+    await assertRejects(() => skills.reload(), Error, "The folder is gone");
+    assertEquals(skills.skills.length, 1);
+    await skills.import("far");
     const { client, uris } = await listed(mcp, "user");
-    assertEquals([uris, skills.skills.length], [[], 1]);
+    assertEquals([uris, skills.skills], [[], []]);
     await client.close();
   });
 
