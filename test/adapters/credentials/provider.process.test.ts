@@ -40,6 +40,13 @@ describe("ProviderClient", () => {
     assertEquals((await tokensFrom(json)).staleAt, undefined);
   });
 
+  it("takes a token although an unknown issuer signs the ID token, and other members are null", async () => {
+    const claims = btoa(JSON.stringify({ iss: "https://accounts.example.com", aud: "plue" }));
+    const given = { access_token: "token", token_type: "bearer", expires_in: null, scope: null };
+    const json = JSON.stringify({ ...given, refresh_token: null, id_token: `e30.${claims}.x` });
+    assertEquals((await tokensFrom(json)).token, "token");
+  });
+
   it("does not refresh a token at once, however short or long its lifetime is", async () => {
     for (const lifetime of ["1e-9", "1e308"]) {
       const json = `{ "access_token": "token", "token_type": "bearer", "expires_in": ${lifetime} }`;
