@@ -14,7 +14,7 @@ import { isDeepStrictEqual } from "node:util";
 import { describeThrown, isObject } from "../tool/mod.ts";
 import { clientOf, configPath, type Entry } from "./mcp_clients.ts";
 import { readHeader } from "./show.ts";
-import { absoluteSource } from "./sources/mod.ts";
+import { absoluteSource, isHere } from "./sources/mod.ts";
 import { EXIT, type Terminal, usageError } from "./terminal.ts";
 
 export interface McpFlags {
@@ -111,11 +111,16 @@ function entryOf(client: string, sources: readonly string[], flags: McpFlags, go
     }
     if (header.length > 0) throw usageError(`Cannot ${goal}: --header has no effect without --url`);
     const [command, ...own] = ownCommand();
+    const variables = env.map(readVariable);
+    // An MCP server receives no other variables of the client.
+    if (!sources.every(isHere)) {
+      variables.push(["PLUE_SOURCE_ENV", variables.map(([name]) => name).join()]);
+    }
     return {
       ...program,
       command,
       args: [...own, "serve", ...sources.map(absoluteSource), ...passed, "--stdio"],
-      ...(env.length > 0 && { env: Object.fromEntries(env.map(readVariable)) }),
+      ...(env.length > 0 && { env: Object.fromEntries(variables) }),
     };
   }
   const [unused] = [...sources.map(() => "a source"), ...env.map(() => "--env"), ...passed];

@@ -1,4 +1,7 @@
-/** An MCP server over stdio. The description of its tool is the text of the file in its argument. */
+/**
+ * An MCP server over stdio. The description of its tool is the text of the file in its argument, and the
+ * result is the variable RESULT.
+ */
 
 import { readFileSync } from "node:fs";
 import process from "node:process";
@@ -18,7 +21,7 @@ const METHODS = {
       inputSchema: { type: "object", properties: {} },
     }],
   }),
-  "tools/call": () => ({ content: [{ type: "text", text: "ran" }] }),
+  "tools/call": () => ({ content: [{ type: "text", text: process.env.RESULT ?? "ran" }] }),
 };
 createInterface({ input: process.stdin }).on("line", (line) => {
   const { id, method, params } = JSON.parse(line);

@@ -97,6 +97,16 @@ describe("plue mcp add", () => {
     assert(tools.some(({ name }) => name === "search"));
   }, 60_000);
 
+  it("writes an entry whose variables the MCP server of its source receives", async () => {
+    const { run, read } = user();
+    const source = `node ${join(import.meta.dirname, "changing_server.mjs")} ${TOOLS}`;
+    assertEquals((await run("add", "zed", source, "--env", "RESULT=mine", "--env", "B=b")).code, 0);
+    const { env } = JSON.parse(read("zed")).context_servers.plue;
+    assertEquals(env, { RESULT: "mine", B: "b", PLUE_SOURCE_ENV: "RESULT,B" });
+    const { stdout } = await plue(["call", "--from", source, "mcp:read"], { env });
+    assertStringIncludes(stdout, "mine");
+  });
+
   it("writes the form of each client for a service, and rejects it for Claude Desktop", async () => {
     const { run, read } = user();
     const headers = { authorization: "Bearer ${PLUE_TOKEN}" };

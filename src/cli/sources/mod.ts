@@ -364,7 +364,7 @@ function loadMcp({ namespace = "mcp", place }: SourceName, state: Loading): void
   const pins = pinsOf(namespace, state);
   state.servers.push(async (registry) => {
     try {
-      return await importMcpServer(isUrl(place) ? place : shellCommand(place), {
+      return await importMcpServer(isUrl(place) ? place : shellCommand(place, io.env), {
         ...{ namespace, registry, pins },
         signal: io.signal,
         ...(headers === undefined ? {} : { http: { requestInit: { headers } } }),
@@ -380,10 +380,15 @@ function loadMcp({ namespace = "mcp", place }: SourceName, state: Loading): void
   });
 }
 
-function shellCommand(line: string): McpServerSource {
+function shellCommand(line: string, variables: CommandIo["env"]): McpServerSource {
+  const names = variables["PLUE_SOURCE_ENV"]?.split(",") ?? [];
+  const env = Object.fromEntries(names.flatMap((name) => {
+    const value = variables[name];
+    return value === undefined ? [] : [[name, value]];
+  }));
   return process.platform === "win32"
-    ? { command: "cmd", args: ["/d", "/s", "/c", line] }
-    : { command: "sh", args: ["-c", `exec ${line}`] };
+    ? { command: "cmd", args: ["/d", "/s", "/c", line], env }
+    : { command: "sh", args: ["-c", `exec ${line}`], env };
 }
 
 async function loadService({ place }: SourceName, state: Loading): Promise<void> {
