@@ -240,7 +240,7 @@ async function loadLibrary() {
 }
 
 async function boundedFetch(url: string, request: object): Promise<Response> {
-  const { status, headers, body } = await fetch(url, request);
+  const { status, body } = await fetch(url, request);
   // A response that is too large is not JSON either.
   const text = await boundedText(body, MAX_BODY_BYTES) ?? "";
   // The library would reject null, and an ID token, whose issuer may be unknown here.
@@ -250,7 +250,8 @@ async function boundedFetch(url: string, request: object): Promise<Response> {
   );
   // GitHub sends errors with status 200.
   const isError = status === 200 && check.isText(Object(answer).error);
-  return Response.json(answer, { headers, status: isError ? 400 : status });
+  // Without the headers: GitLab sends WWW-Authenticate, which would hide the name of the error.
+  return Response.json(answer, { status: isError ? 400 : status });
 }
 
 function tokensOf(response: TokenEndpointResponse): Tokens {

@@ -25,8 +25,10 @@ describe("ProviderClient", () => {
       [400, "server_error", "Error"],
       [429, "too_many_requests", "Error"],
     ] as const;
+    // As GitLab, and other servers with Doorkeeper, describe every error.
+    const headers = { "www-authenticate": 'Bearer realm="Doorkeeper", error="invalid_grant"' };
     for (const [status, error, wanted] of answers) {
-      const served = await serve(() => Response.json({ error }, { status }));
+      const served = await serve(() => Response.json({ error }, { status, headers }));
       const tokenEndpoint = `${served.url}/token`;
       const client = new oauth.ProviderClient("test", "hub", { tokenEndpoint, clientId: "plue" });
       const failed = await client.grant("refresh_token", {}).catch((thrown: Error) => thrown);
