@@ -19,7 +19,6 @@ import {
   systemClock,
   type ToolContext,
   ToolResult,
-  within,
 } from "../../tool/mod.ts";
 import { wasNotSent } from "../http/runtime.ts";
 import { loadClient } from "./client_library.ts";
@@ -161,7 +160,12 @@ export class McpConnection {
     // Only a connection that lasted resets the delays.
     if (systemClock.now() - this.#connectedAt > this.#maxDelayMs) this.#delayMs = 0;
     for (;;) {
-      await within(systemClock, this.#delayMs, abortable(new Promise<never>(noop), signal));
+      let disarm: () => void = noop;
+      const isOver = new Promise<void>((resolve) => {
+        disarm = systemClock.setTimeout(resolve, this.#delayMs);
+      });
+      // Removes its listener at the end of the wait: a server may be away for days.
+      await abortable(isOver, signal).finally(() => disarm());
       this.#delayMs = Math.min(Math.max(this.#delayMs * 2, this.#firstDelayMs), this.#maxDelayMs);
       try {
         return await this.#open(signal);

@@ -343,6 +343,44 @@ it("a server that is lost while its list is read is opened by one attempt at a t
   await connection.close();
 });
 
+it("a server that stays away leaves no listeners behind", async () => {
+  const { promise: connected, resolve } = Promise.withResolvers<void>();
+  let attempts = 0;
+  let listeners = 0;
+  const connection = new McpConnection(
+    {
+      ...{ transport: "stdio", isOwn: true, describe: String },
+      open(signal) {
+        if (attempts++ === 0) {
+          const { addEventListener: add, removeEventListener: remove } = signal;
+          signal.addEventListener = (...args: never[]) => {
+            listeners++;
+            add.apply(signal, args as never);
+          };
+          signal.removeEventListener = (...args: never[]) => {
+            listeners--;
+            remove.apply(signal, args as never);
+          };
+        }
+        return attempts < 20
+          ? Promise.reject(new Error("It is away"))
+          : Promise.resolve({ close: () => Promise.resolve() } as Client);
+      },
+    },
+    { firstDelayMs: 0, maxDelayMs: 0 },
+    {
+      onConnected: () => Promise.resolve(),
+      onError() {},
+      onState: (error) => void (error === undefined && resolve()),
+    },
+  );
+  connection.connectLater();
+  await connected;
+  await new Promise((next) => setTimeout(next));
+  assertEquals([attempts, listeners], [20, 0]);
+  await connection.close();
+});
+
 it("close() of an import ends a read of the list that the server does not answer", async () => {
   const { promise: reached, resolve } = Promise.withResolvers<void>();
   const server = await importFrom(
