@@ -160,7 +160,7 @@ export class McpConnection {
     // Only a connection that lasted resets the delays.
     if (systemClock.now() - this.#connectedAt > this.#maxDelayMs) this.#delayMs = 0;
     for (;;) {
-      let disarm: () => void = noop;
+      let disarm = (): void => {};
       const isOver = new Promise<void>((resolve) => {
         disarm = systemClock.setTimeout(resolve, this.#delayMs);
       });
