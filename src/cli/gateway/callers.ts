@@ -2,10 +2,11 @@
 
 import { type Authorize, bearerAuth, type Caller, jwtAuth } from "../../adapters/hono/mod.ts";
 import { problemResponse } from "../../adapters/http/mod.ts";
-import { defined, describeThrown, isText, pointerStep } from "../../tool/mod.ts";
-import type { CallerSettings, IssuerSettings, PlueFile } from "./file.ts";
+import { defined, isText, pointerStep } from "../../tool/mod.ts";
+import { attemptAt, type IssuerSettings, type PlueFile } from "./file.ts";
 
-const OPERATORS = new WeakSet<Caller | Request>();
+/** The requests of callers with `operator`. */
+const OPERATORS = new WeakSet<Request>();
 
 export function isOperator(request: Request): boolean {
   return OPERATORS.has(request);
@@ -23,27 +24,25 @@ export function authorizeCallers(
   token?: readonly [token: string, caller: Caller],
 ): Authorize | undefined {
   const known = new Map<string, Caller>(token === undefined ? [] : [token]);
-  const checked = <Result>(pointer: string, make: () => Result): Result => {
-    try {
-      return make();
-    } catch (cause) {
-      throw json.error(pointer, describeThrown(cause), cause);
-    }
-  };
-  for (const [name, { token: own, ...settings }] of Object.entries(tokens)) {
-    const pointer = `/callers/tokens${pointerStep(name)}/token`;
-    if (known.has(own)) {
+  const operators = new Map<string, Caller>();
+  for (const [principal, { token: own, operator, ...rights }] of Object.entries(tokens)) {
+    const pointer = `/callers/tokens${pointerStep(principal)}/token`;
+    if (known.has(own) || operators.has(own)) {
       throw json.error(pointer, "another caller has this token; create a new one");
     }
-    const caller = callerOf(settings, { principal: name });
+    const caller = { ...rights, principal };
     // Checks each token by itself, so that the message has the line of the caller.
-    checked(pointer, () => bearerAuth({ tokens: new Map([[own, caller]]) }));
-    known.set(own, caller);
+    attemptAt(json, pointer, () => bearerAuth({ tokens: new Map([[own, caller]]) }));
+    (operator === true ? operators : known).set(own, caller);
   }
-  const issuers = jwt.map((issuer, index) =>
-    checked(`/callers/jwt/${index}`, () => authorizeIssuer(issuer))
-  );
-  const doors = known.size === 0 ? issuers : [bearerAuth({ tokens: known }), ...issuers];
+  const doors = [
+    ...known.size > 0 ? [bearerAuth({ tokens: known })] : [],
+    ...operators.size > 0 ? [asOperator(bearerAuth({ tokens: operators }))] : [],
+    ...jwt.map((issuer, index) => {
+      const door = attemptAt(json, `/callers/jwt/${index}`, () => authorizeIssuer(issuer));
+      return issuer.operator === true ? asOperator(door) : door;
+    }),
+  ];
   if (doors.length < 2) return doors[0];
   return async (request, env) => {
     let rejection: Caller | Response | undefined;
@@ -64,45 +63,38 @@ export function authorizeCallers(
 }
 
 function authorizeIssuer(
-  { issuer, audience, jwksUrl, secret, requiredScopes, ...own }: IssuerSettings,
+  { issuer, audience, jwksUrl, secret, requiredScopes, operator: _, ...own }: IssuerSettings,
 ): Authorize {
-  const authorize = jwtAuth({
+  return jwtAuth({
     ...{ issuer, audience },
     ...defined({ jwksUrl, secret, requiredScopes }),
     toCaller({ sub, scope, role }) {
       if (!isText(sub) || sub === "") return undefined;
       const held = isText(scope) ? scope.split(" ").filter(Boolean) : [];
-      return callerOf(own, {
+      return {
+        ...own,
         scopes: [...held, ...own.scopes ?? []],
         role: own.role ?? (isText(role) && role !== "" ? role : undefined),
         // Two issuers may have users of the same name.
         principal: `${issuer}|${sub}`,
-      });
+      };
     },
   });
-  return async (request, env) => {
-    const caller = await authorize(request, env);
-    // The caller is a copy of the result of `toCaller`.
-    if (own.operator === true && !(caller instanceof Response)) OPERATORS.add(caller);
-    return caller;
-  };
 }
 
-function callerOf({ operator, ...rights }: CallerSettings, more: Caller): Caller {
-  const caller = { ...rights, ...more };
-  if (operator === true) OPERATORS.add(caller);
-  return caller;
+function asOperator(authorize: Authorize): Authorize {
+  return async (request, env) => {
+    const caller = await authorize(request, env);
+    if (!(caller instanceof Response)) OPERATORS.add(request);
+    return caller;
+  };
 }
 
 /** Returns `authorize` for the callers of one tenant only; without a tenant, for those without one. */
 export function forTenant(authorize: Authorize, tenant: string | undefined): Authorize {
   return async (request, env) => {
     const caller = await authorize(request, env);
-    if (caller instanceof Response) return caller;
-    if (caller.tenant === tenant) {
-      if (OPERATORS.has(caller)) OPERATORS.add(request);
-      return caller;
-    }
+    if (caller instanceof Response || caller.tenant === tenant) return caller;
     // The answer is the same for a tenant that does not exist.
     return problemResponse({
       ...{ status: 404, code: "not_found" },

@@ -17,7 +17,7 @@ import {
   pointerStep,
   type ToolLabels,
 } from "../../tool/mod.ts";
-import type { DocumentOptions } from "../sources/mod.ts";
+import { type DocumentOptions, sourceIn } from "../sources/mod.ts";
 import { isStoreAddress, STORE_FORMS } from "../store.ts";
 import { usageError } from "../terminal.ts";
 import { SettingsDocument } from "./document.ts";
@@ -29,7 +29,6 @@ export interface SourceSettings
   readonly exclude?: readonly string[];
   readonly url?: string;
   readonly headers?: { readonly [name: string]: string };
-  readonly type?: string;
   readonly from?: string;
   readonly baseUrl?: string;
   readonly disabled?: boolean;
@@ -91,6 +90,10 @@ export interface NamedSource {
   readonly tenant: string | undefined;
   readonly pointer: string;
   readonly settings: SourceSettings;
+  /** The place of its module, document or service, in the form of `loadTools`. */
+  readonly from: string | undefined;
+  /** Two sources with the same key have the same name, tenant and settings. */
+  readonly key: string;
 }
 
 export interface PlueFile {
@@ -98,8 +101,10 @@ export interface PlueFile {
   /** The folder of the file. Relative paths in the file start there. */
   readonly folder: string;
   readonly settings: PlueSettings;
+  /** The sources of the file and of all tenants. */
   readonly sources: readonly NamedSource[];
-  readonly tenants: ReadonlyMap<string, readonly NamedSource[]>;
+  /** The sources that each tenant uses; those of the file for `undefined`. */
+  readonly scopes: ReadonlyMap<string | undefined, readonly NamedSource[]>;
 }
 
 /** Returns true for a document that is a `plue.json`, and not a list of tools. */
@@ -129,26 +134,45 @@ export async function readPlueFile(
   if (store !== undefined && !isStoreAddress(store)) {
     reject(json, "/store", `it must be ${STORE_FORMS}`);
   }
-  const sources = [
-    ...sourcesIn(json, settings.sources, "/sources"),
-    ...sourcesIn(json, settings.mcpServers, "/mcpServers"),
+  const folder = dirname(resolve(path));
+  const shared = [
+    ...sourcesIn(json, folder, settings.sources, "/sources"),
+    ...sourcesIn(json, folder, settings.mcpServers, "/mcpServers"),
   ];
-  rejectSameNames(json, sources);
-  const ofTenants = Object.entries(tenants).map(([tenant, { sources: own, use = [] }]) => {
+  const scopes = new Map<string | undefined, readonly NamedSource[]>([[undefined, shared]]);
+  for (const [tenant, { sources, use = [] }] of Object.entries(tenants)) {
     const pointer = `/tenants/${tenant}`;
-    const shared = use.map((name, index) =>
-      sources.find((source) => source.name === name) ??
+    const used = use.map((name, index) =>
+      shared.find((source) => source.name === name) ??
         reject(json, `${pointer}/use/${index}`, `there is no source "${name}" in the file`)
     );
-    const all = [...shared, ...sourcesIn(json, own, `${pointer}/sources`, tenant)];
-    rejectSameNames(json, all);
-    return [tenant, all] as const;
-  });
-  const folder = dirname(resolve(path));
-  const file = { json, settings, folder, sources, tenants: new Map(ofTenants) };
+    const own = sourcesIn(json, folder, sources, `${pointer}/sources`, tenant);
+    scopes.set(tenant, [...used, ...own]);
+  }
+  for (const sources of scopes.values()) rejectSameNames(json, sources);
+  const file = {
+    json,
+    settings,
+    folder,
+    scopes,
+    sources: [...new Set([...scopes.values()].flat())],
+  };
   rejectUnknownTenants(file);
   rejectUnused(file);
   return file;
+}
+
+/** Returns the result of a function. An error gets the position of a value. */
+export function attemptAt<Result>(
+  json: SettingsDocument,
+  pointer: string,
+  make: () => Result,
+): Result {
+  try {
+    return make();
+  } catch (cause) {
+    throw json.error(pointer, describeThrown(cause, 2_000), cause);
+  }
 }
 
 function reject(json: SettingsDocument, pointer: string, why: string): never {
@@ -181,26 +205,25 @@ function callersIn({ callers }: PlueSettings): readonly (readonly [string, Calle
   ];
 }
 
-function rejectUnknownTenants({ json, settings, tenants }: PlueFile): void {
+function rejectUnknownTenants({ json, settings, scopes }: PlueFile): void {
   const all = callersIn(settings);
   for (const [pointer, { tenant }] of all) {
-    if (tenant === undefined || tenants.has(tenant)) continue;
+    if (scopes.has(tenant)) continue;
     reject(json, `${pointer}/tenant`, `there is no tenant "${tenant}" in the file`);
   }
-  if (tenants.size > 0 && all.length === 0) {
+  if (scopes.size > 1 && all.length === 0) {
     reject(json, "/tenants", "tenants need callers, each with its tenant");
   }
 }
 
 /** Rejects settings that have an effect only if another part of the file has a setting. */
-function rejectUnused({ json, settings, sources, tenants }: PlueFile): void {
-  const all = [sources, ...tenants.values()].flat();
-  const labelled = all.find((one) => one.settings.labels !== undefined);
+function rejectUnused({ json, settings, sources }: PlueFile): void {
+  const labelled = sources.find((one) => one.settings.labels !== undefined);
   if (labelled !== undefined && (settings.rules ?? []).length === 0) {
     reject(json, `${labelled.pointer}/labels`, '"labels" has no effect without "rules"; remove it');
   }
   const operator = callersIn(settings).find(([, caller]) => caller.operator === true);
-  if (operator !== undefined && all.every((one) => one.settings.pins === undefined)) {
+  if (operator !== undefined && sources.every((one) => one.settings.pins === undefined)) {
     const why = '"operator" has no effect without "pins" of a source; remove it';
     reject(json, `${operator[0]}/operator`, why);
   }
@@ -221,6 +244,7 @@ const BESIDE = {
 /** Returns the sources in an object of the file, without the disabled ones. */
 function sourcesIn(
   json: SettingsDocument,
+  folder: string,
   sources: PlueSettings["sources"] = {},
   pointer: string,
   tenant?: string,
@@ -239,11 +263,14 @@ function sourcesIn(
       const why = "it is not a valid header; write its name and its value in ASCII on one line";
       throw json.error(`${own}/headers${pointerStep(header)}`, why);
     }
-    const { url } = settings;
+    const { url, from, namespace = name } = settings;
     if (url !== undefined && !(URL.canParse(url) && /^https?:/.test(url))) {
       throw json.error(`${own}/url`, "it must be a URL that begins with https:// or http://");
     }
-    return settings.disabled === true ? [] : [{ name, tenant, pointer: own, settings }];
+    if (settings.disabled === true) return [];
+    const place = attemptAt(json, `${own}/from`, () => from && sourceIn(folder, from, namespace));
+    const key = JSON.stringify([tenant ?? null, name, settings]);
+    return [{ name, tenant, pointer: own, settings, from: place, key }];
   });
 }
 

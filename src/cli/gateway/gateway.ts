@@ -7,7 +7,6 @@ import { type Authorize, MemoryRateLimitStore } from "../../adapters/hono/mod.ts
 import { problemResponse } from "../../adapters/http/mod.ts";
 import type { Journal } from "../../adapters/journal/mod.ts";
 import type { SkillCatalog } from "../../adapters/mcp/mod.ts";
-import { toolPins } from "../../adapters/pins/mod.ts";
 import { readRules, rules, type RulesOptions } from "../../adapters/rules/mod.ts";
 import type { ToolDispatcher, ToolDispatcherOptions } from "../../execute/mod.ts";
 import type { SourceStatus } from "../../explorer/page/api.ts";
@@ -18,7 +17,6 @@ import {
   describeThrown,
   fail,
   noop,
-  once,
   type Tool,
   type ToolLabels,
   toolsBehind,
@@ -29,7 +27,7 @@ import { type ServeState, type ServiceState, stateIn, tenantStore } from "../ser
 import type { Terminal } from "../terminal.ts";
 import { authorizeCallers, forTenant } from "./callers.ts";
 import type { NamedSource, PlueFile } from "./file.ts";
-import { type UnknownName, unknownTools } from "./names.ts";
+import { type Problem, unknownTools } from "./names.ts";
 import { GatewayRegistry } from "./registry.ts";
 import { type Approval, serveSources, serveTenantMetrics } from "./operators.ts";
 import { Source } from "./source.ts";
@@ -44,6 +42,8 @@ export interface GatewayHost {
   readonly records: Journal | undefined;
   readonly skills: SkillCatalog | undefined;
   readonly log: (error: unknown) => void;
+  /** Opens a file of pins. */
+  pins(path: string): ImportPins | undefined;
 }
 
 /** The fields of a file that apply at the start only. */
@@ -52,34 +52,30 @@ const FIXED = ["host", "port", "store", "journal"] as const;
 /** The name of the service for tenants that do not exist, which looks like that of another tenant. */
 const NOBODY = "";
 
-/** A tenant, or the part of the file without a tenant: its tools and its state. */
-interface Scope {
-  readonly tenant: string | undefined;
+/** A tenant, or the part of the file without a tenant: its tools, its state and its service. */
+interface Scope extends Service {
   readonly registry: GatewayRegistry;
   readonly state: ServiceState;
   readonly stop: AbortController;
-  isRecovering: boolean;
-}
-
-/** The service of a scope, with the rights of the current file. */
-interface ScopeService extends Service {
+  /** The selection of the current file. */
   readonly selection: Selection;
   readonly mounted: Hono;
 }
 
-type Services = ReadonlyMap<string | undefined, ScopeService>;
+type Sources = ReadonlyMap<string, Source>;
 
 export class Gateway implements AsyncDisposable {
   readonly #host: GatewayHost;
-  readonly #scopes = new Map<string | undefined, Scope>();
   readonly #rates = new MemoryRateLimitStore();
   /** The pins by file. Two objects for one file would overwrite each other's approvals. */
   readonly #pins = new Map<string, ImportPins>();
-  #services: Services = new Map();
+  #scopes: ReadonlyMap<string | undefined, Scope> = new Map();
   #file: PlueFile | undefined;
-  #sources: ReadonlyMap<string, Source> = new Map();
+  #sources: Sources = new Map();
   /** The sources of the file, and the sources that are being opened for a next file, or closed. */
   readonly #unclosed = new Set<Source>();
+  /** The sources whose changes the registries have not applied yet. */
+  #changed = new Set<Source>();
   /** Ends the streams of changes of replaced services. */
   #following = new AbortController();
   /** The sources, and the file, whose problems are printed. */
@@ -90,66 +86,57 @@ export class Gateway implements AsyncDisposable {
     this.#host = host;
   }
 
-  get service(): ScopeService {
-    return this.#serviceOf(undefined);
+  get service(): Service {
+    return this.#scopeOf(undefined);
   }
 
-  #serviceOf(tenant: string | undefined): ScopeService {
-    return this.#services.get(tenant) as ScopeService;
+  #scopeOf(tenant: string | undefined): Scope {
+    return this.#scopes.get(tenant) as Scope;
   }
 
   /** The tools that a caller of a tenant can have. */
   toolset(tenant?: string): Toolset {
-    const { shown, selection } = this.#serviceOf(tenant);
-    return shown((this.#scopes.get(tenant) as Scope).registry.select(selection));
+    const { shown, selection, registry } = this.#scopeOf(tenant);
+    return shown(registry.select(selection));
   }
 
   get tenants(): readonly string[] {
-    return [...this.#file?.tenants.keys() ?? []];
+    return [...this.#file?.scopes.keys() ?? []].filter((tenant) => tenant !== undefined);
   }
 
   /** The states of the sources that a tenant uses; by default, of all sources. */
   status(tenant?: string): readonly SourceStatus[] {
-    const file = this.#file as PlueFile;
-    const keys = tenant === undefined
-      ? [...this.#sources.keys()]
-      : sourcesOf(file, tenant).map((one) => sourceKey(file, one));
-    return keys.flatMap((key) => this.#sources.get(key)?.status() ?? []);
+    const { sources, scopes } = this.#file as PlueFile;
+    const named = tenant === undefined ? sources : scopes.get(tenant) ?? [];
+    return named.flatMap(({ key }) => this.#sources.get(key)?.status() ?? []);
   }
 
   /** Prints once the problems of each source that has answered, and then those of the rules. */
   #report(): void {
     const file = this.#file as PlueFile;
-    const { terminal } = this.#host;
-    const warn = (text: string): void => {
-      this.hasProblems = true;
-      terminal.warn(text);
-    };
-    const print = (names: readonly UnknownName[], start = ""): void =>
-      names.forEach(({ pointer, message }) =>
-        warn(`${file.json.place(start + pointer)}: ${message}`)
-      );
     const isNew = (part: object): boolean =>
       !this.#reported.has(part) && this.#reported.add(part).has(part);
-    const all = [file.sources, ...file.tenants.values()].flat()
-      .map((named) => [this.#sources.get(sourceKey(file, named)) as Source, named] as const);
-    const ready = all.filter(([{ isReady }]) => isReady);
-    for (const [source, { name, pointer }] of ready) {
-      if (!isNew(source)) continue;
-      for (const problem of source.problems) warn(`source "${name}": ${problem}`);
-      print(source.unknownNames(), pointer);
+    const print = ({ pointer, message }: Problem, source = ""): void => {
+      const place = pointer === undefined ? source : file.json.place(pointer);
+      this.hasProblems = true;
+      this.#host.terminal.warn(`${place}: ${message}`);
+    };
+    const sources = [...this.#sources.values()];
+    const ready = sources.filter(({ isReady }) => isReady);
+    for (const { named, problems } of ready.filter(isNew)) {
+      for (const problem of problems) print(problem, `source "${named.name}"`);
     }
-    if (ready.length < all.length || !isNew(file)) return;
+    if (ready.length < sources.length || !isNew(file)) return;
     const tools = [...this.#scopes].flatMap(([tenant, { registry }]) =>
       [...registry.tools, ...this.toolset(tenant).available()].flatMap(toolsBehind)
     );
-    print(unknownTools(file.settings.rules ?? [], tools));
+    for (const problem of unknownTools(file.settings.rules ?? [], tools)) print(problem);
   }
 
   /** @throws {TypeError} If the file has no such source, or a tool has changed. */
   async #approve({ source: name, tenant, tools }: Approval, principal: string): Promise<void> {
     const source = [...this.#sources.values()]
-      .find((one) => one.name === name && one.tenant === tenant) ??
+      .find(({ named }) => named.name === name && named.tenant === tenant) ??
       fail(`approve tools of "${name}"`, "the file has no such source");
     await source.approve(tools);
     const ids = tools.map(({ id }) => `"${id}"`).join(", ");
@@ -177,24 +164,29 @@ export class Gateway implements AsyncDisposable {
       throw file.json.error(`/${fixed}`, `a change of "${fixed}" needs a restart of plue`);
     }
     const authorize = authorizeCallers(file, tokenCaller(settings));
-    const next = this.#open(file);
-    let services = this.#services;
+    const sources = new Map(
+      file.sources.map((
+        named,
+      ) => [named.key, this.#sources.get(named.key) ?? this.#open(named, file)]),
+    );
     try {
-      await Promise.all([...next].map(([, [source, named]]) => opened(file, source, named)));
-      if (before === undefined || serviceText(before) !== serviceText(file)) {
-        services = await this.#createServices(file, settings, authorize, next);
+      await Promise.all([...sources.values()].map(({ opened, named }) =>
+        opened.catch((cause) => {
+          throw file.json.error(named.pointer, describeThrown(cause, 2_000), cause);
+        })
+      ));
+      const scopes = new Map<string | undefined, Scope>();
+      for (const tenant of [...file.scopes.keys(), ...file.scopes.size > 1 ? [NOBODY] : []]) {
+        const own = authorize && forTenant(authorize, tenant);
+        scopes.set(tenant, await this.#createScope(file, settings, own, sources, tenant));
       }
+      addCallbacks(file, scopes.get(undefined)?.app, sources);
+      this.#replace(file, scopes, sources);
     } catch (error) {
       const known = new Set(this.#sources.values());
-      await this.#close(
-        [...next.values()].map(([source]) => source).filter((one) => !known.has(one)),
-      );
-      for (const tenant of this.#scopes.keys()) {
-        if (!this.#services.has(tenant)) this.#scopes.delete(tenant);
-      }
+      await this.#close([...sources.values()].filter((source) => !known.has(source)));
       throw error;
     }
-    this.#replace(file, services, next);
   }
 
   /**
@@ -231,10 +223,10 @@ export class Gateway implements AsyncDisposable {
 
   async #answer(request: Request, env: unknown): Promise<Response> {
     const [, tenant] = /^\w+:\/\/[^/]+\/t\/([^/?#]+)/.exec(request.url) ?? [];
-    const mounted = tenant === undefined || this.tenants.length === 0
-      ? undefined
-      : this.#services.get(tenant) ?? this.#services.get(NOBODY);
-    return await (mounted?.mounted ?? this.service.app).fetch(request, env as object);
+    const { mounted = this.service.app } = tenant === undefined
+      ? {}
+      : this.#scopes.get(tenant) ?? this.#scopes.get(NOBODY) ?? {};
+    return await mounted.fetch(request, env as object);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -254,57 +246,47 @@ export class Gateway implements AsyncDisposable {
   }
 
   /** Replaces everything in one turn, so that no request sees a part of the change. */
-  #replace(file: PlueFile, services: Services, next: OpenSources): void {
-    const sources = new Map([...next].map(([key, [source]]) => [key, source]));
-    const kept = new Set(sources.values());
-    const removed = [...this.#sources.values()].filter((source) => !kept.has(source));
-    const isNew = services !== this.#services;
+  #replace(file: PlueFile, scopes: ReadonlyMap<string | undefined, Scope>, sources: Sources): void {
+    const removed = [...this.#sources].filter(([key]) => !sources.has(key));
+    const before = this.#scopes;
     this.#file = file;
-    this.#services = services;
+    this.#scopes = scopes;
     this.#sources = sources;
-    for (const [tenant, scope] of this.#scopes) {
-      const named = sourcesOf(file, tenant);
-      scope.registry.setSources(named.map((one) => sources.get(sourceKey(file, one)) as Source));
-      if (services.has(tenant)) {
-        this.#recover(scope);
-        continue;
-      }
-      scope.stop.abort();
-      this.#scopes.delete(tenant);
+    for (const [tenant, { registry, state, stop }] of scopes) {
+      const named = file.scopes.get(tenant) ?? [];
+      registry.setSources(named.map(({ key }) => sources.get(key) as Source));
+      if (before.has(tenant)) continue;
+      // Runs the tasks of earlier processes with the tools of their tenant.
+      state.recover(
+        () => this.#scopeOf(tenant).dispatcher.withToolset(this.toolset(tenant)) as ToolDispatcher,
+        AbortSignal.any([this.#host.terminal.io.signal, stop.signal]),
+      );
+    }
+    for (const [tenant, { registry, stop }] of before) {
+      if (scopes.has(tenant)) continue;
+      registry.setSources([]);
+      stop.abort();
     }
     // Not awaited, because the calls of a removed source may run for long.
-    void this.#close(removed);
+    void this.#close(removed.map(([, source]) => source));
     this.#report();
-    if (!isNew) return;
     this.#following.abort();
     this.#following = new AbortController();
   }
 
-  async #createServices(
+  async #createScope(
     file: PlueFile,
     settings: ServeSettings,
     authorize: Authorize | undefined,
-    next: OpenSources,
-  ): Promise<Services> {
-    const names = [undefined, ...file.tenants.keys(), ...file.tenants.size > 0 ? [NOBODY] : []];
-    const services = new Map<string | undefined, ScopeService>();
-    for (const tenant of names) {
-      const scope = this.#scopeOf(tenant);
-      const own = authorize && forTenant(authorize, tenant);
-      services.set(tenant, await this.#createService(file, settings, own, next, scope));
-    }
-    addCallbacks(file, services.get(undefined)?.app, next);
-    return services;
-  }
-
-  async #createService(
-    file: PlueFile,
-    settings: ServeSettings,
-    authorize: Authorize | undefined,
-    next: OpenSources,
-    { tenant, registry, state }: Scope,
-  ): Promise<ScopeService> {
-    const { records, skills, log, flags, selection: narrowed } = this.#host;
+    sources: Sources,
+    tenant: string | undefined,
+  ): Promise<Scope> {
+    const { records, skills, log, flags, selection: narrowed, terminal } = this.#host;
+    const { registry, state, stop } = this.#scopes.get(tenant) ?? {
+      registry: new GatewayRegistry((message) => terminal.warn(message)),
+      state: this.#stateOf(tenant),
+      stop: new AbortController(),
+    };
     const { selection, limits: { requestsPerMinute } = {}, tenants = {}, ...more } = file.settings;
     const { maxRisk, role = null } = settings;
     const own = tenants[tenant ?? ""]?.selection;
@@ -313,130 +295,85 @@ export class Gateway implements AsyncDisposable {
     const rate = requestsPerMinute === undefined
       ? undefined
       : { limit: requestsPerMinute, windowMs: 60_000, store: this.#rates };
-    const sources = serveSources({
+    const served = serveSources({
       tenant,
       status: () => this.status(tenant),
       approve: (approval, principal) => this.#approve(approval, principal),
     });
     const metrics = serveTenantMetrics(() =>
-      new Map(this.tenants.map((name) => [name, this.#serviceOf(name).dispatcher.metrics()]))
+      new Map(this.tenants.map((name) => [name, this.#scopeOf(name).dispatcher.metrics()]))
     );
     const service = await createService(registry, {
       ...{ selection: allowed, settings, state, log, authorize, records, skills },
       dispatch: {
         ...(authorize === undefined && { approve: "ask" }),
-        ...dispatchOf(file, tenant, next, state),
+        ...dispatchOf(file, tenant, sources, state),
       },
       ...{ bridge: flags.bridge ?? more.bridge, code: flags.code ?? more.code },
       explorer: more.explorer,
       more: {
         ...(rate && { rateLimit: rate }),
-        parts: tenant === undefined ? [sources, metrics] : [sources],
+        parts: tenant === undefined ? [served, metrics] : [served],
       },
     });
     // The app of the service does not answer for paths that it does not have, once it is mounted.
     const mounted = new Hono().route("/t/:tenant", service.app).notFound(() =>
       problemResponse({ status: 404, code: "not_found", detail: "There is no such route" })
     );
-    return { ...service, selection: allowed, mounted };
+    return { ...service, registry, state, stop, selection: allowed, mounted };
   }
 
-  #scopeOf(tenant: string | undefined): Scope {
-    const known = this.#scopes.get(tenant);
-    if (known !== undefined) return known;
-    const { terminal, state: shared } = this.#host;
-    const { isInMemory, store, logins } = shared;
+  #stateOf(tenant: string | undefined): ServiceState {
+    const { terminal, state } = this.#host;
+    if (tenant === undefined) return state;
     // In memory, a tenant must not use the space of another one.
-    const own = (name: string) => isInMemory ? memoryCallStore() : tenantStore(store, name);
-    const state = tenant === undefined ? shared : stateIn(own(tenant), terminal, logins);
-    const stop = new AbortController();
-    const registry = new GatewayRegistry(
-      (message) => terminal.warn(message),
-      // Not in the middle of a change of several registries.
-      () => queueMicrotask(() => this.#report()),
-    );
-    const scope = { tenant, registry, state, stop, isRecovering: false };
-    this.#scopes.set(tenant, scope);
-    return scope;
+    const store = state.isInMemory ? memoryCallStore() : tenantStore(state.store, tenant);
+    return stateIn(store, terminal, state.logins);
   }
 
-  /** Runs the tasks of earlier processes with the tools of their tenant. */
-  #recover(scope: Scope): void {
-    if (scope.isRecovering) return;
-    scope.isRecovering = true;
-    const { tenant, state, stop } = scope;
-    const dispatcher = (): ToolDispatcher => {
-      const { dispatcher } = this.#serviceOf(tenant);
-      return dispatcher.withToolset(this.toolset(tenant)) as ToolDispatcher;
-    };
-    state.recover(dispatcher, AbortSignal.any([this.#host.terminal.io.signal, stop.signal]));
-  }
-
-  #pinsOf(
-    { folder }: PlueFile,
-    { name, tenant, settings: { pins } }: NamedSource,
-  ): ImportPins | undefined {
-    if (pins === undefined) return undefined;
-    const path = resolve(folder, pins);
-    const all = once(this.#pins, path, () => toolPins(path));
+  #pinsOf({ folder }: PlueFile, { name, tenant, settings }: NamedSource): ImportPins | undefined {
+    const path = settings.pins && resolve(folder, settings.pins);
+    const pins = path && (this.#pins.get(path) ?? this.#host.pins(path));
+    if (!path || !pins) return undefined;
+    this.#pins.set(path, pins);
     const key = tenant === undefined ? name : `tenant:${tenant}:${name}`;
-    return { check: (imported) => all.check(imported, key) };
+    return { check: (imported) => pins.check(imported, key) };
   }
 
-  /** Opens the sources of a file, except those that are open. */
-  #open(file: PlueFile): OpenSources {
+  #open(named: NamedSource, file: PlueFile): Source {
     const { terminal } = this.#host;
-    const next = new Map<string, readonly [Source, NamedSource]>();
-    for (const named of [file.sources, ...file.tenants.values()].flat()) {
-      const key = sourceKey(file, named);
-      if (next.has(key)) continue;
-      const { name, tenant, settings: { namespace = name } } = named;
-      const others = (): Iterator<Tool> =>
-        (this.#scopes.get(tenant)?.registry.tools ?? [])
-          .filter((tool) => tool.namespace !== namespace).values();
-      const source = this.#sources.get(key) ?? new Source(named, {
-        ...{ io: terminal.io, folder: file.folder, log: (text) => terminal.warn(text) },
-        pins: this.#pinsOf(file, named),
-        beside: { [Symbol.iterator]: others },
-      });
-      this.#unclosed.add(source);
-      next.set(key, [source, named]);
-    }
-    return next;
+    const { name, tenant, settings: { namespace = name } } = named;
+    const others = (): Iterator<Tool> =>
+      (this.#scopes.get(tenant)?.registry.tools ?? [])
+        .filter((tool) => tool.namespace !== namespace).values();
+    const source = new Source(named, {
+      ...{ io: terminal.io, folder: file.folder, log: (text) => terminal.warn(text) },
+      pins: this.#pinsOf(file, named),
+      beside: { [Symbol.iterator]: others },
+      onChange: (changed) => this.#follow(changed),
+    });
+    this.#unclosed.add(source);
+    return source;
   }
-}
 
-type OpenSources = ReadonlyMap<string, readonly [Source, NamedSource]>;
-
-async function opened(file: PlueFile, source: Source, { pointer }: NamedSource): Promise<void> {
-  try {
-    await source.opened;
-  } catch (cause) {
-    throw file.json.error(pointer, describeThrown(cause, 2_000), cause);
+  /** Applies a change of a source, together with the other changes of this turn. */
+  #follow(source: Source): void {
+    this.#changed.add(source);
+    if (this.#changed.size > 1) return;
+    queueMicrotask(() => {
+      const changed = this.#changed;
+      this.#changed = new Set();
+      for (const { registry } of this.#scopes.values()) registry.sync(changed);
+      if (this.#file !== undefined) this.#report();
+    });
   }
-}
-
-function sourcesOf(file: PlueFile, tenant: string | undefined): readonly NamedSource[] {
-  return tenant === undefined ? file.sources : file.tenants.get(tenant) ?? [];
-}
-
-function sourceKey({ folder }: PlueFile, { name, tenant, settings }: NamedSource): string {
-  return JSON.stringify([folder, tenant ?? null, name, settings]);
-}
-
-/** Returns the settings of a file that its services are made from. */
-function serviceText({ settings, sources }: PlueFile): string {
-  const { sources: _, mcpServers: _servers, ...own } = settings;
-  // A module may have options of calls, and rules use labels.
-  const made = sources.filter(({ settings: { from, labels } }) => from ?? labels);
-  return JSON.stringify([own, made]);
 }
 
 /** Serves the routes of modules for the browsers of callers that give permission. */
-function addCallbacks({ json }: PlueFile, app: Hono | undefined, sources: OpenSources): void {
+function addCallbacks({ json }: PlueFile, app: Hono | undefined, sources: Sources): void {
   const paths = new Set<string>();
-  for (const [source, { pointer }] of sources.values()) {
-    const callback = source.module?.callback;
+  for (const { module, named: { pointer } } of sources.values()) {
+    const callback = module?.callback;
     if (callback === undefined) continue;
     const { path } = callback;
     if (paths.has(path)) throw json.error(pointer, `another module has a callback at ${path}`);
@@ -449,17 +386,15 @@ function addCallbacks({ json }: PlueFile, app: Hono | undefined, sources: OpenSo
 function dispatchOf(
   file: PlueFile,
   tenant: string | undefined,
-  next: OpenSources,
+  sources: Sources,
   { store }: ServiceState,
 ): ToolDispatcherOptions {
   const { json, settings: { rules: documents = [], limits = {} } } = file;
-  const named = sourcesOf(file, tenant);
   const labels: Record<string, ToolLabels> = {};
   let own: ToolDispatcherOptions | undefined;
-  for (const one of named) {
-    const { pointer, name, settings } = one;
+  for (const { pointer, name, settings, key } of file.scopes.get(tenant) ?? []) {
     if (settings.labels !== undefined) labels[`${settings.namespace ?? name}:*`] = settings.labels;
-    const dispatch = next.get(sourceKey(file, one))?.[0].module?.dispatch ?? {};
+    const dispatch = sources.get(key)?.module?.dispatch ?? {};
     if (Object.keys(dispatch).length === 0) continue;
     if (own !== undefined || (dispatch.rules !== undefined && documents.length > 0)) {
       throw json.error(pointer, "its module and another part export options of all calls");

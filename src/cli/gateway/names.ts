@@ -2,11 +2,11 @@
 
 import { readRules, type RuleDocument } from "../../adapters/rules/mod.ts";
 import { clip, isObject, isText, nearText, pointerStep, type Tool } from "../../tool/mod.ts";
-import type { SourceSettings } from "./file.ts";
+import type { NamedSource } from "./file.ts";
 
-/** A problem of a name, and the position of the name in the file or in the settings of a source. */
-export interface UnknownName {
-  readonly pointer: string;
+/** A problem of a file, and its position in the file if it has one. */
+export interface Problem {
+  readonly pointer?: string;
   readonly message: string;
 }
 
@@ -17,16 +17,16 @@ export interface UnknownName {
  * @param omitted The names that the source has, and that the filters may omit.
  */
 export function unknownNames(
-  { include = [], exclude = [], views = [], risk }: SourceSettings,
+  { pointer: start, settings: { include = [], exclude = [], views = [], risk } }: NamedSource,
   tools: readonly string[],
   omitted: ReadonlySet<string>,
-): readonly UnknownName[] {
+): readonly Problem[] {
   const find = (
     known: ReadonlySet<string>,
     named: readonly (readonly [pointer: string, name: string])[],
-  ): readonly UnknownName[] =>
+  ): readonly Problem[] =>
     named.filter(([, name]) => !known.has(name)).map(([pointer, name]) => ({
-      pointer,
+      pointer: start + pointer,
       message: `The source has no tool "${clip(name)}"${didYouMean(name, known)}`,
     }));
   return [
@@ -46,7 +46,7 @@ export function unknownNames(
 export function unknownTools(
   documents: readonly RuleDocument[],
   tools: readonly Tool[],
-): readonly UnknownName[] {
+): readonly Problem[] {
   const ids = new Set(tools.map(({ id }) => id));
   return documents.flatMap(({ tool: pattern }, index) => {
     const isList = Array.isArray(pattern);

@@ -5,101 +5,65 @@ import type { Registry, ToolRuntime } from "../../registry/mod.ts";
 import { describeThrown, isThenable, type Tool } from "../../tool/mod.ts";
 import type { Source } from "./source.ts";
 
-/** Has the tools of its sources, and follows their changes. */
 export class GatewayRegistry extends ToolRegistry {
-  readonly #followed = new Map<Source, { readonly tools: Map<string, Tool>; stop(): void }>();
   readonly #owners = new WeakMap<Tool, Source>();
   readonly #hosts = new WeakMap<
     ToolRuntime,
     { readonly registry: Registry | undefined; readonly source: Source }
   >();
   readonly #onProblem: (message: string) => void;
-  readonly #onSync: () => void;
+  #sources: readonly Source[] = [];
 
-  constructor(onProblem: (message: string) => void, onSync: () => void) {
+  constructor(onProblem: (message: string) => void) {
     super({
       onError: ({ phase, toolId, error }) =>
         onProblem(`${phase} of "${toolId}": ${describeThrown(error, 1_000)}`),
     });
     this.#onProblem = onProblem;
-    this.#onSync = onSync;
   }
 
-  /** Replaces the sources. The tools of sources that stay are not touched. */
   setSources(sources: readonly Source[]): void {
-    const next = new Set(sources);
-    for (const [source, { tools, stop }] of this.#followed) {
-      if (next.has(source)) continue;
-      stop();
-      for (const id of tools.keys()) this.unregisterTool(id);
-      this.#followed.delete(source);
+    this.#sources = sources;
+    this.sync(new Set(sources));
+  }
+
+  /** Takes the current tools of all sources, if one of them has changed. */
+  sync(changed: ReadonlySet<Source>): void {
+    const sources = new Set(this.#sources);
+    if (sources.size > 0 && !this.#sources.some((source) => changed.has(source))) return;
+    for (const tool of this.tools) {
+      const owner = this.#owners.get(tool);
+      const isOffered = owner !== undefined && sources.has(owner) && owner.tools.has(tool.id);
+      if (!isOffered) this.unregisterTool(tool.id);
     }
     for (const source of sources) {
-      if (!this.#followed.has(source)) this.#follow(source);
-      // Also known sources: a removed one may have had the id of their tool.
-      this.#sync(source);
+      for (const [id, tool] of source.tools) this.#take(id, tool, source);
     }
   }
 
-  #follow(source: Source): void {
-    let isPlanned = false;
-    const stop = source.subscribe(() => {
-      // A source may report each of its tools, so the changes of one turn are applied together.
-      if (isPlanned) return;
-      isPlanned = true;
-      queueMicrotask(() => {
-        isPlanned = false;
-        this.#sync(source);
-      });
-    });
-    this.#followed.set(source, { tools: new Map(), stop });
-  }
-
-  #sync(source: Source): void {
-    const followed = this.#followed.get(source);
-    if (followed === undefined) return;
-    const { tools: before } = followed;
-    const next = new Map(source.tools().map((tool) => [tool.id, tool]));
-    for (const id of before.keys()) {
-      if (next.has(id)) continue;
-      before.delete(id);
-      this.unregisterTool(id);
+  #take(id: string, tool: Tool, source: Source): void {
+    const old = this.getTool(id);
+    if (old === tool) return;
+    this.#owners.set(tool, source);
+    try {
+      if (old !== undefined && this.#owners.get(old) === source) this.updateTool(tool);
+      else this.registerTool(tool);
+    } catch (error) {
+      this.#onProblem(`source "${source.named.name}": ${describeThrown(error, 1_000)}`);
     }
-    for (const [id, tool] of next) {
-      const old = before.get(id);
-      if (old === tool) continue;
-      this.#owners.set(tool, source);
-      try {
-        if (old === undefined) this.registerTool(tool);
-        else this.updateTool(tool);
-        before.set(id, tool);
-      } catch (error) {
-        this.#onProblem(`source "${source.name}": ${describeThrown(error, 1_000)}`);
-      }
-    }
-    this.#onSync();
   }
 
   override acquire(tool: Tool): ToolRuntime | Promise<ToolRuntime> {
     const source = this.#owners.get(tool);
     if (source === undefined || this.getTool(tool.id) !== tool) return super.acquire(tool);
-    // A view and a placeholder are tools of this registry only.
-    const registry = source.registry.getTool(tool.id) === tool ? source.registry : undefined;
-    const fail = (error: unknown): never => {
-      source.end();
-      throw error;
+    const registry = hostOf(tool, source);
+    const runtime = registry === undefined ? super.acquire(tool) : registry.acquire(tool);
+    const begin = (ready: ToolRuntime): ToolRuntime => {
+      this.#hosts.set(ready, { registry, source });
+      source.begin();
+      return ready;
     };
-    const begun = (runtime: ToolRuntime): ToolRuntime => {
-      this.#hosts.set(runtime, { registry, source });
-      return runtime;
-    };
-    source.begin();
-    try {
-      const runtime = registry === undefined ? super.acquire(tool) : registry.acquire(tool);
-      return isThenable(runtime) ? Promise.resolve(runtime).then(begun, fail) : begun(runtime);
-    } catch (error) {
-      return fail(error);
-    }
+    return isThenable(runtime) ? Promise.resolve(runtime).then(begin) : begin(runtime);
   }
 
   override release(runtime: ToolRuntime): void {
@@ -110,8 +74,12 @@ export class GatewayRegistry extends ToolRegistry {
   }
 
   override isAvailable(tool: Tool): boolean {
-    const source = this.#owners.get(tool);
-    const isHosted = source?.registry.getTool(tool.id) === tool;
-    return isHosted ? source.registry.isAvailable(tool) : super.isAvailable(tool);
+    const registry = hostOf(tool, this.#owners.get(tool));
+    return registry === undefined ? super.isAvailable(tool) : registry.isAvailable(tool);
   }
+}
+
+/** Returns the registry of a source that runs a tool. A view and a placeholder are not in it. */
+function hostOf(tool: Tool, source: Source | undefined): Registry | undefined {
+  return source?.registry.getTool(tool.id) === tool ? source.registry : undefined;
 }

@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { basename, resolve } from "node:path";
 import process from "node:process";
+import { toolPins } from "../../adapters/pins/mod.ts";
 import { cleanText, defined, describeThrown, noop } from "../../tool/mod.ts";
 import { selectionOf } from "../show.ts";
 import { logText, openJournal, openSkills, tokenCaller } from "../serve/service.ts";
@@ -11,7 +12,6 @@ import { listen, readSettings, type ServeFlags, urlOf } from "../serve/settings.
 import { openState, refreshing } from "../serve/state.ts";
 import { serveStdio } from "../serve/stdio.ts";
 import { Changes } from "../serve/watch.ts";
-import { sourceIn } from "../sources/mod.ts";
 import { openShared } from "../store.ts";
 import {
   type CommandIo,
@@ -63,6 +63,7 @@ export async function serveFile(
   await using gateway = new Gateway({
     ...{ terminal, state, records, log, flags, selection: selectionOf(flags) },
     skills: await openSkills(flags.skills, log),
+    pins: toolPins,
   });
   const started = gateway.apply(file, settings);
   const reload = async (): Promise<void> => {
@@ -188,27 +189,6 @@ export async function isSettings(path: string): Promise<boolean> {
   return isPlueFile(parsedJson(await readFile(path, "utf8").catch(() => "")));
 }
 
-/** @throws {CommandError} If a source is a file that does not exist. */
-function checkPlaces({ json, folder, sources, tenants }: PlueFile): void {
-  for (const { name, pointer, settings: { from } } of [sources, ...tenants.values()].flat()) {
-    try {
-      if (from !== undefined) sourceIn(folder, from, name);
-    } catch (cause) {
-      throw json.error(`${pointer}/from`, describeThrown(cause), cause);
-    }
-  }
-}
-
-/** @throws {CommandError} If a setting needs `node:sqlite`, and this runtime does not have it. */
-async function checkSqlite({ json, settings: { journal, store } }: PlueFile): Promise<void> {
-  const isStore = store?.startsWith("sqlite:") === true;
-  if (journal === undefined && !isStore) return;
-  await import("node:sqlite").catch((cause) => {
-    const why = "it needs node:sqlite; Node has it from version 22.13 on";
-    throw json.error(isStore ? "/store" : "/journal", why, cause);
-  });
-}
-
 /**
  * Prints the parts of a valid file. With `connect`, opens the sources, and prints their states and the
  * names in the file that no tool has.
@@ -228,18 +208,20 @@ export async function checkSettings(
   const settings = settingsOf(file, { watch: false }, { PLUE_TOKEN });
   authorizeCallers(file, tokenCaller(settings));
   checkRules(file);
-  checkPlaces(file);
-  await checkSqlite(file);
   const { tokens = {}, jwt = [] } = file.settings.callers ?? {};
   const parts = {
-    sources: file.sources.map(({ name }) => name),
-    tenants: [...file.tenants.keys()],
+    sources: (file.scopes.get(undefined) ?? []).map(({ name }) => name),
+    tenants: Object.keys(file.settings.tenants ?? {}),
     callers: [...Object.keys(tokens), ...jwt.map(({ issuer }) => issuer)],
   };
   using state = await openState(undefined, undefined, terminal);
-  const host = { terminal, state, log: noop, flags: {}, selection: {} };
-  await using gateway = new Gateway({ ...host, records: undefined, skills: undefined });
-  if (connect === true) await gateway.apply(withoutPins(file), settings);
+  await using gateway = new Gateway({
+    ...{ terminal, state, log: noop, flags: {}, selection: {} },
+    ...{ records: undefined, skills: undefined },
+    // The first import would write the file of pins.
+    pins: () => undefined,
+  });
+  if (connect === true) await gateway.apply(file, settings);
   const states = connect === true ? gateway.status() : undefined;
   terminal.printResult({ valid: true, ...parts, ...defined({ states }) }, () => {
     const counts = Object.entries(parts).map(([name, { length }]) =>
@@ -252,15 +234,4 @@ export async function checkSettings(
   });
   const isUp = states?.every(({ state }) => state === "ready") ?? true;
   return isUp && !(strict === true && gateway.hasProblems) ? EXIT.ok : EXIT.failed;
-}
-
-/** Returns a file whose sources have no pins, because the first import would write their file. */
-function withoutPins(file: PlueFile): PlueFile {
-  const strip = (sources: PlueFile["sources"]): PlueFile["sources"] =>
-    sources.map((one) => {
-      const { pins: _, ...settings } = one.settings;
-      return { ...one, settings };
-    });
-  const tenants = [...file.tenants].map(([name, sources]) => [name, strip(sources)] as const);
-  return { ...file, sources: strip(file.sources), tenants: new Map(tenants) };
 }

@@ -21,10 +21,10 @@ import {
   type ToolDefinition,
   within,
 } from "../../tool/mod.ts";
-import { type DocumentOptions, type LoadedTools, loadTools, sourceIn } from "../sources/mod.ts";
+import { type DocumentOptions, type LoadedTools, loadTools } from "../sources/mod.ts";
 import type { CommandIo } from "../terminal.ts";
 import type { NamedSource } from "./file.ts";
-import { type UnknownName, unknownNames } from "./names.ts";
+import { type Problem, unknownNames } from "./names.ts";
 
 export interface SourceContext {
   readonly io: CommandIo;
@@ -33,6 +33,8 @@ export interface SourceContext {
   readonly beside: Iterable<Tool>;
   readonly pins: ImportPins | undefined;
   log(text: string): void;
+  /** Called after each change of the tools or the state. */
+  onChange(source: Source): void;
 }
 
 /** A tool and its views; without the tool, if a view replaces it. */
@@ -50,17 +52,15 @@ const MAX_NAMES = 10_000;
 
 /** A source of tools. It opens immediately, and again after a failure until it is closed. */
 export class Source implements AsyncDisposable {
-  readonly name: string;
-  readonly tenant: string | undefined;
+  readonly named: NamedSource;
   /** Resolves after the first attempt. Rejects if no other attempt can succeed. */
   readonly opened: Promise<void>;
-  readonly #source: NamedSource;
   readonly #context: SourceContext;
-  readonly #listeners = new Set<() => void>();
   readonly #views = new WeakMap<Tool, MadeViews>();
   /** The names of all tools of the source, if it has filters. */
   readonly #names = new Set<string>();
   #registry: Registry = new ToolRegistry();
+  #tools: ReadonlyMap<string, Tool> | undefined;
   #imported: ImportedMcpServer | undefined;
   #loaded: LoadedTools | undefined;
   #pinned: PinnedImport | undefined;
@@ -73,10 +73,8 @@ export class Source implements AsyncDisposable {
   #onIdle: (() => void) | undefined;
   #stopRetry = (): void => {};
 
-  constructor(source: NamedSource, context: SourceContext) {
-    this.name = source.name;
-    this.tenant = source.tenant;
-    this.#source = source;
+  constructor(named: NamedSource, context: SourceContext) {
+    this.named = named;
     this.#context = context;
     this.opened = this.#open();
     this.opened.catch(noop);
@@ -92,26 +90,31 @@ export class Source implements AsyncDisposable {
   }
 
   /** The tools to serve: views instead of their tools, and placeholders while the source is down. */
-  tools(): readonly Tool[] {
+  get tools(): ReadonlyMap<string, Tool> {
+    return this.#tools ??= new Map(this.#serve().map((tool) => [tool.id, tool]));
+  }
+
+  #serve(): readonly Tool[] {
     const tools = this.#registry.tools.flatMap((tool) =>
       once(this.#views, tool, () => this.#view(tool)).tools
     );
     if (this.#reason === undefined) return tools;
-    const unavailableReason = `the source "${this.name}" is unavailable: ${this.#reason}`;
+    const unavailableReason = `the source "${this.named.name}" is unavailable: ${this.#reason}`;
     return tools.map((tool) =>
       makeTool({ ...tool, isAvailable: false, unavailableReason } as ToolDefinition)
     );
   }
 
   status(): SourceStatus {
+    const { name, tenant } = this.named;
     return {
-      name: this.name,
-      ...defined({ tenant: this.tenant, reason: this.#reason }),
-      ...{ from: describeSource(this.#source), since: this.#since },
+      name,
+      ...defined({ tenant, reason: this.#reason }),
+      ...{ from: describeSource(this.named), since: this.#since },
       state: this.isReady ? "ready" : "unavailable",
-      tools: this.tools().filter(({ isAvailable }) => isAvailable !== false).length,
+      tools: [...this.tools.values()].filter(({ isAvailable }) => isAvailable !== false).length,
       held: this.#held.map(({ tool: _, ...entry }) => entry),
-      problems: [...this.problems, ...this.unknownNames().map(({ message }) => message)],
+      problems: this.problems.map(({ message }) => message),
     };
   }
 
@@ -119,21 +122,19 @@ export class Source implements AsyncDisposable {
     return this.#reason === undefined;
   }
 
-  /** The warnings about the source, except the names that `unknownNames` returns. */
-  get problems(): readonly string[] {
+  /** The warnings about the source and, once it has answered, the names that no tool has. */
+  get problems(): readonly Problem[] {
     const { warnings = [], rejected = [] } = this.#offered ?? {};
-    return [
+    const { tools } = this.#registry;
+    const messages = [
       ...[...rejected, ...warnings].map(({ message }) => message),
-      ...this.#registry.tools.flatMap((tool) => this.#views.get(tool)?.problems ?? []),
+      ...tools.flatMap((tool) => this.#views.get(tool)?.problems ?? []),
     ];
-  }
-
-  /** The names in the settings that no tool has, once the source has answered. */
-  unknownNames(): readonly UnknownName[] {
-    if (!this.isReady) return [];
-    const known = [...this.#registry.tools, ...this.#held]
-      .map(({ id }) => id.slice(id.indexOf(":") + 1));
-    return unknownNames(this.#source.settings, known, this.#names);
+    const known = [...tools, ...this.#held].map(({ id }) => id.slice(id.indexOf(":") + 1));
+    return [
+      ...messages.map((message) => ({ message })),
+      ...this.isReady ? unknownNames(this.named, known, this.#names) : [],
+    ];
   }
 
   /**
@@ -154,12 +155,6 @@ export class Source implements AsyncDisposable {
     this.#changed();
   }
 
-  /** Calls the listener after each change of the tools or the state. */
-  subscribe(listener: () => void): () => void {
-    this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
-  }
-
   begin(): void {
     this.#calls++;
   }
@@ -175,7 +170,6 @@ export class Source implements AsyncDisposable {
   async #close(): Promise<void> {
     this.#isClosed = true;
     this.#stopRetry();
-    this.#listeners.clear();
     if (this.#imported === undefined) await this.opened.catch(noop);
     if (this.#calls > 0) await new Promise<void>((idle) => this.#onIdle = idle);
     await Promise.allSettled([this.#imported?.close(), this.#loaded?.[Symbol.asyncDispose]()]);
@@ -190,16 +184,15 @@ export class Source implements AsyncDisposable {
   }
 
   async #open(): Promise<void> {
-    const { from } = this.#source.settings;
+    const { from } = this.named.settings;
     await (from === undefined ? this.#connect() : this.#load(from));
   }
 
   async #load(from: string): Promise<void> {
-    const { headers, baseUrl, namespace = this.name } = this.#source.settings;
-    const { io, folder } = this.#context;
-    const source = sourceIn(folder, from, namespace);
+    const { headers, baseUrl } = this.named.settings;
+    const { io } = this.#context;
     try {
-      this.#loaded = await loadTools([source], io, {
+      this.#loaded = await loadTools([this.named.from ?? from], io, {
         ...{ headers, baseUrl, importing: this.#importing(), pins: this.#context.pins },
       });
     } catch (error) {
@@ -212,12 +205,18 @@ export class Source implements AsyncDisposable {
     }
     this.#pinned = this.#loaded.pinned[0];
     const unused = (["namespace", "labels"] as const)
-      .find((field) => this.#source.settings[field] !== undefined);
+      .find((field) => this.named.settings[field] !== undefined);
     if (this.#offered === undefined && unused !== undefined) {
-      fail(`use "${unused}" for "${from}"`, "it applies to servers and documents only; remove it");
+      fail(
+        `use "${unused}" for "${from}"`,
+        "it applies to servers and documents only; remove it",
+      );
     }
     if (Object.keys(this.#loaded.selection).length > 0) {
-      fail(`use "${from}"`, 'it exports "selection"; write it into the file instead');
+      fail(
+        `use "${from}"`,
+        'it exports "selection"; write it into the file instead',
+      );
     }
     this.#registry = this.#loaded.registry;
     this.#registry.subscribe(() => this.#changed());
@@ -225,8 +224,8 @@ export class Source implements AsyncDisposable {
   }
 
   async #connect(): Promise<void> {
-    const { command = "", args, env, cwd, url, headers, namespace = this.name } =
-      this.#source.settings;
+    const { command = "", args, env, cwd, url, headers, namespace = this.named.name } =
+      this.named.settings;
     const folder = resolve(this.#context.folder, cwd ?? ".");
     const program = { command, cwd: folder, ...defined({ args, env }) };
     let attempt = (): void => {};
@@ -249,7 +248,7 @@ export class Source implements AsyncDisposable {
   }
 
   #importing(): DocumentOptions {
-    const { include, exclude, risk, roles, scopes, views = [] } = this.#source.settings;
+    const { include, exclude, risk, roles, scopes, views = [] } = this.named.settings;
     const { beside } = this.#context;
     const filter = (name: string): boolean => {
       if (this.#names.size < MAX_NAMES) this.#names.add(name);
@@ -261,7 +260,7 @@ export class Source implements AsyncDisposable {
 
   /** Returns true if the filters do not omit a tool. Its views are served in any case. */
   #isServed(name: string): boolean {
-    const { include, exclude } = this.#source.settings;
+    const { include, exclude } = this.named.settings;
     return include?.includes(name) !== false && exclude?.includes(name) !== true;
   }
 
@@ -269,19 +268,20 @@ export class Source implements AsyncDisposable {
     if (reason === this.#reason || this.#isClosed) return;
     this.#reason = reason;
     this.#since = systemClock.timestamp();
-    const isFirst = !this.#hasFailed;
+    const text = reason === undefined ? "ready" : `unavailable: ${reason}`;
+    const isNews = this.#hasFailed || reason !== undefined;
+    if (isNews) this.#context.log(`source "${this.named.name}" is ${text}`);
     this.#hasFailed = reason !== undefined;
-    if (reason !== undefined) this.#context.log(`source "${this.name}" is unavailable: ${reason}`);
-    else if (!isFirst) this.#context.log(`source "${this.name}" is ready`);
     this.#changed();
   }
 
   #changed(): void {
-    for (const listener of this.#listeners) listener();
+    this.#tools = undefined;
+    if (!this.#isClosed) this.#context.onChange(this);
   }
 
   #view(tool: Tool): MadeViews {
-    const { views = [] } = this.#source.settings;
+    const { views = [] } = this.named.settings;
     const own = views.filter((view) => view.tool === tool.name);
     const isReplaced = views.some((view) => (view.name ?? view.tool) === tool.name);
     const tools = isReplaced || !this.#isServed(tool.name) ? [] : [tool];

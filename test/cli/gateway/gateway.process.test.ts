@@ -265,7 +265,7 @@ createInterface({ input: process.stdin }).on("line", (line) => {
       [{ ...good, port: 1 }, /1:\d+: a change of "port" needs a restart of plue.*still served/],
       [
         { ...good, sources: { own: { from: "missing.mjs" } } },
-        /1:13: Cannot use "missing.mjs": there is no such file.*still served/,
+        /1:20: Cannot use "missing.mjs": there is no such file.*still served/,
       ],
       [
         { ...good, callers: { tokens: { a: { token: "short" } } } },
