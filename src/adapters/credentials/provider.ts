@@ -76,8 +76,11 @@ export function unlessRefused(request: Promise<Tokens>): Promise<Tokens | undefi
 type Library = Awaited<ReturnType<typeof loadLibrary>>;
 type Fields = Readonly<Record<string, string>>;
 
-/** The errors that may end without the person: of a server that is busy, and of this client. */
-const NOT_ABOUT_GRANT = /unavailable|server_error|slow_down|client/;
+/**
+ * The errors that may end without the person: of a server that is busy, and of this client. But Jira
+ * refuses a grant as an unauthorized client.
+ */
+const NOT_ABOUT_GRANT = /unavailable|server_error|slow_down|(?<!403un.*)client/;
 
 const TIMEOUT_MS = 20_000;
 const MAX_BODY_BYTES = 1_048_576;
@@ -181,13 +184,12 @@ export class ProviderClient {
           signal: AbortSignal.timeout(TIMEOUT_MS),
         },
       );
-      const wanted = fields["requested_token_type"];
       // The type of an assertion is "N_A", because it is not a token for a resource.
-      const types = wanted === undefined ? {} : { recognizedTokenTypes: { n_a: check.noop } };
+      const types = { recognizedTokenTypes: { n_a: check.noop } };
       const answer = await oauth.processGenericTokenEndpointResponse(...to, response, types);
+      const { requested_token_type: wanted } = fields;
       // Another token must not be sent to another server as an assertion.
-      const isWanted = wanted === undefined || answer["issued_token_type"] === wanted;
-      if (!isWanted) throw { code: "it has another type" };
+      if (wanted && answer["issued_token_type"] !== wanted) throw { code: "it has another type" };
       return tokensOf(answer);
     } catch (error) {
       // The errors of the library contain the response, which may have tokens.
@@ -198,7 +200,7 @@ export class ProviderClient {
       const name = /^[a-z_]+$/i.test(answer) ? answer : "an error without a name";
       const why = check.cleanText(String(isAnswer ? name : code ?? "no answer"), 100);
       // A status such as 429, for too many requests, is not about the grant either.
-      const isRefused = isAnswer && !(status > 403 || NOT_ABOUT_GRANT.test(why));
+      const isRefused = isAnswer && !(status > 403 || NOT_ABOUT_GRANT.test(status + why));
       const failure = new Error(`Cannot get a token of "${this.name}": ${why}`);
       throw Object.assign(failure, isRefused && { name: REFUSED });
     }
@@ -243,15 +245,14 @@ async function boundedFetch(url: string, request: object): Promise<Response> {
   const { status, body } = await fetch(url, request);
   // A response that is too large is not JSON either.
   const text = await boundedText(body, MAX_BODY_BYTES) ?? "";
-  // The library would reject null, and an ID token, whose issuer may be unknown here.
-  const answer: unknown = check.attemptOr(
-    "",
-    () => JSON.parse(text, (name, value) => name === "id_token" ? undefined : value ?? undefined),
-  );
+  // The library would reject null, lists, and an ID token, whose issuer may be unknown here.
+  const clean = (name: string, value: unknown): unknown =>
+    name && (name === "id_token" || typeof value === "object") ? undefined : value;
+  const answer = Object(check.attemptOr("", () => JSON.parse(text, clean)));
   // GitHub sends errors with status 200.
-  const isError = status === 200 && check.isText(Object(answer).error);
+  const init = { status: status === 200 && answer.error ? 400 : status };
   // Without the headers: GitLab sends WWW-Authenticate, which would hide the name of the error.
-  return Response.json(answer, { status: isError ? 400 : status });
+  return Response.json({ token_type: "bearer", ...answer }, init);
 }
 
 function tokensOf(response: TokenEndpointResponse): Tokens {

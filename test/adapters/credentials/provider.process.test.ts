@@ -20,6 +20,8 @@ describe("ProviderClient", () => {
     const answers = [
       [400, "invalid_grant", "GrantRefused"],
       [200, "bad_refresh_token", "GrantRefused"],
+      [403, "unauthorized_client", "GrantRefused"],
+      [401, "unauthorized_client", "Error"],
       [400, "invalid_client", "Error"],
       [200, "incorrect_client_credentials", "Error"],
       [400, "server_error", "Error"],
@@ -42,10 +44,10 @@ describe("ProviderClient", () => {
     assertEquals((await tokensFrom(json)).staleAt, undefined);
   });
 
-  it("takes a token although an unknown issuer signs the ID token, and other members are null", async () => {
+  it("takes a token without a type, with a list of scopes, null, and an ID token of an unknown issuer", async () => {
     const claims = btoa(JSON.stringify({ iss: "https://accounts.example.com", aud: "plue" }));
-    const given = { access_token: "token", token_type: "bearer", expires_in: null, scope: null };
-    const json = JSON.stringify({ ...given, refresh_token: null, id_token: `e30.${claims}.x` });
+    const given = { access_token: "token", expires_in: null, refresh_token: null, scope: ["repo"] };
+    const json = JSON.stringify({ ...given, id_token: `e30.${claims}.x` });
     assertEquals((await tokensFrom(json)).token, "token");
   });
 
