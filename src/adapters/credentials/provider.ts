@@ -249,10 +249,11 @@ async function boundedFetch(url: string, request: object): Promise<Response> {
   const clean = (name: string, value: unknown): unknown =>
     name && (name === "id_token" || typeof value === "object") ? undefined : value;
   const answer = Object(check.attemptOr("", () => JSON.parse(text, clean)));
-  // GitHub sends errors with status 200.
-  const init = { status: status === 200 && answer.error ? 400 : status };
   // Without the headers: GitLab sends WWW-Authenticate, which would hide the name of the error.
-  return Response.json({ token_type: "bearer", ...answer }, init);
+  return Response.json({ token_type: "bearer", ...answer }, {
+    // GitHub sends errors with status 200.
+    status: status === 200 && answer.error ? 400 : status,
+  });
 }
 
 function tokensOf(response: TokenEndpointResponse): Tokens {
