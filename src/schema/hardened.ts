@@ -11,7 +11,7 @@ import { type Hardening, type SchemaEngine, type SchemaValidator, wrapEngineOf }
 import { MAX_STEPS, tooCostlyIssue } from "./issues.ts";
 import { eachSchemaIn, isStructure, KEYWORDS, partsOf } from "./keywords.ts";
 import type { NormalizedSchema } from "./normalize.ts";
-import { compilePattern, LOOKS_PER_STEP, resetSteps } from "./patterns.ts";
+import { compilePattern, READS_PER_STEP, resetSteps } from "./patterns.ts";
 import { checksRepeatedly } from "./references.ts";
 
 /** The protections that {@linkcode hardened} passes to an engine. */
@@ -299,6 +299,6 @@ function costOf(schema: JsonSchemaObject, isTracked: boolean): Cost {
 
 /** The steps of a pattern per character; 0 for an automaton, because it counts its steps itself. */
 function stepsOf(pattern: string): number {
-  const { looks } = compilePattern(pattern);
-  return looks === Infinity ? 0 : looks / LOOKS_PER_STEP;
+  const { readsPerCharacter } = compilePattern(pattern);
+  return readsPerCharacter === Infinity ? 0 : readsPerCharacter / READS_PER_STEP;
 }

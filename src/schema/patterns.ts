@@ -24,7 +24,7 @@ const MAX_WAYS = 100;
 /** The maximum number of cached states and characters of an automaton. */
 const MAX_MEMORY = 10_000;
 /** The number of characters that a runtime's `RegExp` reads in the time of one step. */
-export const LOOKS_PER_STEP = 16;
+export const READS_PER_STEP = 16;
 
 let steps = MAX_STEPS;
 
@@ -60,23 +60,28 @@ export function compilePattern(
   const part = readPattern(source);
   if (typeof part === "string") refuse(part);
   // A pattern that is linear with unlimited repetitions is linear with limited ones.
-  let machine = new Machine(part, true, budget);
-  let looks = looksOf(machine);
-  if (looks === undefined) {
-    machine = new Machine(part, false, budget);
-    if (machine.start === undefined) {
+  let automaton = new Automaton(part, true, budget);
+  let readsPerCharacter = countReads(automaton);
+  if (readsPerCharacter === undefined) {
+    automaton = new Automaton(part, false, budget);
+    if (automaton.start === undefined) {
       refuse("a regular expression with fewer parts and repetitions");
     }
-    looks = looksOf(machine);
+    readsPerCharacter = countReads(automaton);
   }
   // A schema may have thousands of linear patterns, so their steps are counted, too.
   const native = pattern.test.bind(pattern);
-  const test = looks === undefined ? machine.finds.bind(machine) : (text: string) => {
-    spend(1 + looks * text.length / LOOKS_PER_STEP);
-    return native(text);
-  };
-  const checked = Object.assign(pattern, { looks: looks ?? Infinity, test });
-  if (looks !== undefined && source.length < MAX_SHORT) {
+  const test = readsPerCharacter === undefined
+    ? automaton.finds.bind(automaton)
+    : (text: string) => {
+      spend(1 + readsPerCharacter * text.length / READS_PER_STEP);
+      return native(text);
+    };
+  const checked = Object.assign(pattern, {
+    readsPerCharacter: readsPerCharacter ?? Infinity,
+    test,
+  });
+  if (readsPerCharacter !== undefined && source.length < MAX_SHORT) {
     if (PLAIN.size === MAX_PLAIN) PLAIN.clear();
     PLAIN.set(source, checked);
   }
@@ -112,17 +117,17 @@ interface State {
   readonly other?: State;
 }
 
-class Machine {
+class Automaton {
   /** The first state; `undefined` if the automaton would have too many states. */
   readonly start: State | undefined;
   /** True if a state can reach itself. */
   hasLoops = false;
   readonly #loosely: boolean;
   /** The lookaheads and lookbehinds, the inner ones first. */
-  readonly #looks: Search[] = [];
+  readonly #lookarounds: Search[] = [];
   readonly #budget: PatternBudget;
   #size = 0;
-  #asksForWords = false;
+  #usesWordBoundaries = false;
 
   #search: Search | undefined;
 
@@ -141,11 +146,11 @@ class Machine {
   finds(text: string): boolean {
     if (this.start === undefined) return false;
     this.#search ??= new Search(this.start, false);
-    const found = this.#looks.length === 0 ? undefined : new Uint32Array(text.length + 1);
-    for (const [index, look] of this.#looks.entries()) {
-      look.run(text, this.#asksForWords, found, AT_WORD << index + 1);
+    const contexts = this.#lookarounds.length === 0 ? undefined : new Uint32Array(text.length + 1);
+    for (const [index, look] of this.#lookarounds.entries()) {
+      look.run(text, this.#usesWordBoundaries, contexts, AT_WORD << index + 1);
     }
-    return this.#search.run(text, this.#asksForWords, found, 0);
+    return this.#search.run(text, this.#usesWordBoundaries, contexts, 0);
   }
 
   #state(state: Omit<State, "id">): State {
@@ -201,7 +206,7 @@ class Machine {
     if (source === "^" || source === "$") {
       return { bit: source === "^" ? AT_START : AT_END, negated: false };
     }
-    this.#asksForWords = true;
+    this.#usesWordBoundaries = true;
     return { bit: AT_WORD, negated: source === "\\B" };
   }
 
@@ -209,31 +214,31 @@ class Machine {
     const ahead = !open.includes("<");
     // The search for a lookahead runs backwards, so that it ends where the lookahead begins.
     const search = new Search(this.#add(part, this.#state({}), ahead), ahead);
-    const count = this.#looks.push(search);
+    const count = this.#lookarounds.push(search);
     if (count > MAX_LOOKS) throw new RangeError("Too many states");
     return { bit: AT_WORD << count, negated: open.endsWith("!") };
   }
 }
 
 /** The states of an automaton after a character. */
-interface Place {
+interface StateSet {
   readonly states: readonly State[];
   /** The states that `states` reach without reading a character, by context. */
-  readonly turns: Map<number, Turn>;
+  readonly closures: Map<number, Closure>;
 }
 
-interface Turn {
+interface Closure {
   /** True if the pattern has matched. */
-  readonly found: boolean;
-  readonly takers: readonly State[];
+  readonly accepts: boolean;
+  readonly readers: readonly State[];
   /** The next states by character. */
-  readonly places: Map<number, Place>;
+  readonly transitions: Map<number, StateSet>;
 }
 
 class Search {
   readonly #start: State;
   readonly #backwards: boolean;
-  #places = new Map<string, Place>();
+  #sets = new Map<string, StateSet>();
   #memory = 0;
 
   constructor(start: State, backwards: boolean) {
@@ -244,69 +249,69 @@ class Search {
   /** Searches a text. With a `bit`, marks every match; without it, ends at the first match. */
   run(
     text: string,
-    asksForWords: boolean,
+    usesWordBoundaries: boolean,
     contexts: Uint32Array | undefined,
     bit: number,
   ): boolean {
     const last = text.length;
     const step = this.#backwards ? -1 : 1;
     spend(last + 1);
-    let place = this.#placeOf([]);
+    let set = this.#setOf([]);
     for (let at = this.#backwards ? last : 0;;) {
       let context = contexts?.[at] ?? 0;
       if (at === 0) context |= AT_START;
       if (at === last) context |= AT_END;
-      if (asksForWords && isWord(text, at - 1) !== isWord(text, at)) context |= AT_WORD;
-      const turn = place.turns.get(context) ?? this.#turn(place, context);
-      if (turn.found) {
+      if (usesWordBoundaries && isWord(text, at - 1) !== isWord(text, at)) context |= AT_WORD;
+      const closure = set.closures.get(context) ?? this.#closureOf(set, context);
+      if (closure.accepts) {
         if (contexts === undefined || bit === 0) return true;
         contexts[at] = context | bit;
       }
       const code = this.#backwards ? codeBefore(text, at) : text.codePointAt(at);
       if (code === undefined) return false;
       at += code > 0xffff ? 2 * step : step;
-      place = turn.places.get(code) ?? this.#take(turn, code);
+      set = closure.transitions.get(code) ?? this.#advance(closure, code);
     }
   }
 
-  #turn(place: Place, context: number): Turn {
-    const takers: State[] = [];
+  #closureOf(set: StateSet, context: number): Closure {
+    const readers: State[] = [];
     const entered = new Set<State>();
-    const pending = [this.#start, ...place.states];
-    let found = false;
+    const pending = [this.#start, ...set.states];
+    let accepts = false;
     for (let state; (state = pending.pop()) !== undefined;) {
       if (entered.has(state)) continue;
       entered.add(state);
       const { takes, assertion, next, other } = state;
-      if (takes !== undefined) takers.push(state);
-      else if (next === undefined) found = true;
+      if (takes !== undefined) readers.push(state);
+      else if (next === undefined) accepts = true;
       else if (assertion === undefined || (context & assertion.bit) > 0 !== assertion.negated) {
         pending.push(next);
         if (other !== undefined) pending.push(other);
       }
     }
-    const turn = { found, takers, places: new Map() };
+    const closure = { accepts, readers, transitions: new Map() };
     this.#remember(entered.size);
-    place.turns.set(context, turn);
-    return turn;
+    set.closures.set(context, closure);
+    return closure;
   }
 
-  #take({ takers, places }: Turn, code: number): Place {
+  #advance({ readers, transitions }: Closure, code: number): StateSet {
     const states: State[] = [];
-    for (const { takes, next } of takers) {
+    for (const { takes, next } of readers) {
       if (takes !== undefined && next !== undefined && has(takes, code)) states.push(next);
     }
-    this.#remember(takers.length);
-    const place = this.#placeOf(states);
-    places.set(code, place);
-    return place;
+    this.#remember(readers.length);
+    const set = this.#setOf(states);
+    transitions.set(code, set);
+    return set;
   }
 
-  #placeOf(states: readonly State[]): Place {
+  #setOf(states: readonly State[]): StateSet {
     const key = states.map(({ id }) => id).sort((a, b) => a - b).join();
-    let place = this.#places.get(key);
-    if (place === undefined) this.#places.set(key, place = { states, turns: new Map() });
-    return place;
+    let set = this.#sets.get(key);
+    if (set === undefined) this.#sets.set(key, set = { states, closures: new Map() });
+    return set;
   }
 
   /** Counts cached transitions, and clears the cache when it is full. */
@@ -315,7 +320,7 @@ class Search {
     this.#memory += count + 1;
     if (this.#memory < MAX_MEMORY) return;
     this.#memory = 0;
-    this.#places = new Map();
+    this.#sets = new Map();
   }
 }
 
@@ -362,7 +367,7 @@ function has({ pattern, bits }: CharacterSet, code: number): boolean {
 
 interface Ways {
   /** The states that take a character; no two of them take the same character. */
-  readonly takers: readonly State[];
+  readonly readers: readonly State[];
   /** True if the pattern has matched, whatever follows. */
   readonly ends: boolean;
 }
@@ -372,32 +377,32 @@ interface Ways {
  * The time is linear if there are few ways through the pattern, or if each character has one way to
  * continue. A search that may begin anywhere must also give up after a few characters.
  */
-function looksOf({ start, hasLoops }: Machine): number | undefined {
+function countReads({ start, hasLoops }: Automaton): number | undefined {
   if (start === undefined) return undefined;
   let visits = 0;
   const elsewhere = waysFrom(start, AT_START);
-  const isAnchored = elsewhere?.takers.length === 0 && !elsewhere.ends;
+  const isAnchored = elsewhere?.readers.length === 0 && !elsewhere.ends;
   const count = hasLoops ? undefined : fewStates(isAnchored ? MAX_WAYS : MAX_AGAIN);
   if (count !== undefined) {
     return isAnchored ? 1 : count;
   }
   const first = waysFrom(start);
   const known = new Map<State, Ways>();
-  const all = new Set(first?.takers);
+  const all = new Set(first?.readers);
   for (const state of all) {
     const ways = state.next && waysFrom(state.next);
     if (ways === undefined) return undefined;
     known.set(state, ways);
-    for (const taker of ways.takers) all.add(taker);
+    for (const reader of ways.readers) all.add(reader);
   }
   if (first === undefined) return undefined;
   if (isAnchored) return 1;
-  let takers = new Set(first.ends ? [] : first.takers);
+  let readers = new Set(first.ends ? [] : first.readers);
   let again = 0;
-  for (; takers.size > 0; again++) {
+  for (; readers.size > 0; again++) {
     if (again === MAX_AGAIN) return undefined;
-    const after = [...takers].map((taker) => known.get(taker));
-    takers = new Set(after.flatMap((ways) => ways === undefined || ways.ends ? [] : ways.takers));
+    const after = [...readers].map((reader) => known.get(reader));
+    readers = new Set(after.flatMap((ways) => ways === undefined || ways.ends ? [] : ways.readers));
   }
   return again + 1;
 
@@ -418,7 +423,7 @@ function looksOf({ start, hasLoops }: Machine): number | undefined {
   function waysFrom(from: State, stop = 0): Ways | undefined {
     const entered = new Set<State>();
     let taken = 0n;
-    const takers: State[] = [];
+    const readers: State[] = [];
     let ends = false;
     const pending: (readonly [state: State, asserted: boolean])[] = [[from, false]];
     for (let entry; (entry = pending.pop()) !== undefined;) {
@@ -434,13 +439,13 @@ function looksOf({ start, hasLoops }: Machine): number | undefined {
       if (takes !== undefined) {
         if ((taken & takes.bits) > 0n) return undefined;
         taken |= takes.bits;
-        takers.push(state);
+        readers.push(state);
       } else if (assertion === undefined || assertion.bit <= AT_WORD && assertion.bit !== stop) {
         for (const one of [next, other]) {
           if (one !== undefined) pending.push([one, asserted || assertion !== undefined]);
         }
       } else if (assertion.bit > AT_WORD) return undefined;
     }
-    return { takers, ends };
+    return { readers, ends };
   }
 }
