@@ -88,17 +88,17 @@ export async function readArguments(
   }
   const { tokens } = parseWords(tool, words, options);
   const args: Record<string, unknown> = {};
-  const given: [FoundFlag, string | boolean][] = [];
+  const flags: [FoundFlag, string | boolean][] = [];
   for (const token of tokens) {
     if (token.kind === "positional") {
       Object.assign(args, await readObject(token.value, readFile));
     } else if (token.kind === "option") {
       const flag = found.get(token.name);
-      if (flag !== undefined) given.push([flag, token.value ?? !flag.switchesOff]);
+      if (flag !== undefined) flags.push([flag, token.value ?? !flag.switchesOff]);
       else Object.assign(args, await readObject(token.value ?? "", readFile));
     }
   }
-  for (const [{ name, path, argument }, value] of given) {
+  for (const [{ name, path, argument }, value] of flags) {
     const isText = typeof value === "string";
     const read = isText ? await argument.read(value, `--${name}`, readFile) : value;
     setAt(args, path, read, argument);

@@ -69,8 +69,8 @@ function answerOnTerminal(
 /** The value that is thrown when the person leaves a prompt. */
 const LEFT: unique symbol = Symbol("left");
 
-async function taken<Value>(asked: Promise<Value>): Promise<Exclude<Value, symbol>> {
-  const value = await asked;
+async function taken<Value>(prompt: Promise<Value>): Promise<Exclude<Value, symbol>> {
+  const value = await prompt;
   if (isCancel(value)) throw LEFT;
   return value as Exclude<Value, symbol>;
 }

@@ -100,9 +100,9 @@ const SERVE_FLAGS = {
 function entryOf(client: string, sources: readonly string[], flags: McpFlags, goal: string): Entry {
   const { url, header = [], env = [], config } = flags;
   const { remote, program } = clientOf(client);
-  const given = { ...flags, ...(config !== undefined && { config: absoluteSource(config) }) };
+  const values = { ...flags, ...(config !== undefined && { config: absoluteSource(config) }) };
   const passed = Object.entries(SERVE_FLAGS).flatMap(([name, flag]) => {
-    const value = given[name as keyof typeof SERVE_FLAGS];
+    const value = values[name as keyof typeof SERVE_FLAGS];
     return value === undefined ? [] : value === true ? [flag] : [flag, String(value)];
   });
   if (url === undefined) {

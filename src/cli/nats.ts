@@ -117,7 +117,7 @@ function ignoreResets(): void {
 
 function problemOf(error: unknown, { shown, connection }: NatsSettings): string {
   const { name, message } = error as Error;
-  const said = describeThrown(error, 300);
+  const reason = describeThrown(error, 300);
   if (name === "AuthorizationError" || name === "UserAuthenticationExpiredError") {
     const { authenticator, token, user } = connection;
     const why = authenticator !== undefined
@@ -125,17 +125,17 @@ function problemOf(error: unknown, { shown, connection }: NatsSettings): string 
       : (user ?? token) !== undefined
       ? "rejects the user or the token in its URL"
       : "requires a user: set it in the URL in PLUE_NATS, or set PLUE_NATS_CREDS to a file";
-    return `NATS at ${shown} ${why} (${said})`;
+    return `NATS at ${shown} ${why} (${reason})`;
   }
   if (/altname|not valid for name/i.test(message)) {
-    return `the certificate of NATS at ${shown} is for another host (${said})`;
+    return `the certificate of NATS at ${shown} is for another host (${reason})`;
   }
   if (/certificate|issuer/i.test(message)) {
     return `the certificate of NATS at ${shown} is not trusted; set NODE_EXTRA_CA_CERTS to the ` +
-      `file with its authority's certificate (${said})`;
+      `file with its authority's certificate (${reason})`;
   }
-  if (/tls/i.test(message)) return `no TLS with NATS at ${shown} (${said})`;
-  return `no NATS server answers at ${shown} (${said})`;
+  if (/tls/i.test(message)) return `no TLS with NATS at ${shown} (${reason})`;
+  return `no NATS server answers at ${shown} (${reason})`;
 }
 
 /** Reads the words of a variable. Error messages do not contain the words, which may be secrets. */

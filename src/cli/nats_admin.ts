@@ -97,10 +97,10 @@ export interface CreatedStream extends StorageSettings {
  */
 async function createStreams(
   connection: NatsConnection,
-  given: Partial<StorageSettings>,
+  limits: Partial<StorageSettings>,
 ): Promise<readonly CreatedStream[]> {
   const manager = await jetstreamManager(connection);
-  const storage = { ...STORAGE, ...given };
+  const storage = { ...STORAGE, ...limits };
   const created: CreatedStream[] = [];
   for (const name of [DIRECTORY, CALLS_BUCKET, RESULTS_BUCKET, RUNS_STREAM]) {
     const stream = name === RUNS_STREAM ? name : `KV_${name}`;
@@ -113,8 +113,8 @@ async function createStreams(
         : await manager.streams.update(stream, {
           ...before,
           ...name === RUNS_STREAM ? RUN_STREAM : BUCKET,
-          ...given.maxBytes !== undefined && { max_bytes: given.maxBytes },
-          ...given.replicas !== undefined && { num_replicas: given.replicas },
+          ...limits.maxBytes !== undefined && { max_bytes: limits.maxBytes },
+          ...limits.replicas !== undefined && { num_replicas: limits.replicas },
         });
       const { num_replicas: replicas, max_bytes: maxBytes } = config;
       const isSame = JSON.stringify(before) === JSON.stringify(config);

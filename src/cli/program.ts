@@ -67,10 +67,10 @@ What each code means, and what to do: ${helpUrl("codes")}`,
       .addOption(new Option("--json", "print JSON"))
       .addHelpText("after", examplesHelp(examples))
       .action(async (...args) => {
-        const given = args.slice(0, -1);
-        const { json } = given.at(-1) as { readonly json?: boolean };
+        const operands = args.slice(0, -1);
+        const { json } = operands.at(-1) as { readonly json?: boolean };
         const run = await load();
-        end(await run(...[...given, new Terminal(io, json)] as never[]));
+        end(await run(...[...operands, new Terminal(io, json)] as never[]));
       });
 
   withSelection(withSources(add(

@@ -53,29 +53,29 @@ const LARGE_NUMBER = /e\+?\d{3}|\d{200}/i;
  */
 export function parseArguments(
   call: Call,
-  given: unknown,
+  input: unknown,
   reader?: Layer,
 ): ToolFailure | undefined {
   const limit = call.settings.maxArgumentBytes;
-  let value = given ?? {};
+  let value = input ?? {};
   let bytes: number | undefined;
-  if (typeof given === "string") {
-    bytes = given.length;
+  if (typeof input === "string") {
+    bytes = input.length;
     // A UTF-16 unit has one to three bytes in UTF-8, so the bytes of most texts are not counted.
-    if (bytes > limit || (bytes * 3 > limit && utf8Length(given) > limit)) return tooLarge(call);
+    if (bytes > limit || (bytes * 3 > limit && utf8Length(input) > limit)) return tooLarge(call);
     try {
-      value = JSON.parse(given) ?? {};
+      value = JSON.parse(input) ?? {};
     } catch {
-      if (given.trim() !== "") {
+      if (input.trim() !== "") {
         if (reader === undefined) return unparsed(call);
-        call.setArguments(reader.readText?.(given), bytes);
+        call.setArguments(reader.readText?.(input), bytes);
         return undefined;
       }
       value = {};
     }
     // Each level has two brackets, so a short text is never too deep. JSON.parse returns Infinity
     // for too large numbers. On Node, THREE_DIGITS takes a third of the time of LARGE_NUMBER.
-    if (bytes <= 2 * MAX_DEPTH && !(THREE_DIGITS.test(given) && LARGE_NUMBER.test(given))) {
+    if (bytes <= 2 * MAX_DEPTH && !(THREE_DIGITS.test(input) && LARGE_NUMBER.test(input))) {
       call.setArguments(value, bytes);
       return undefined;
     }
@@ -130,7 +130,7 @@ function checkSchema<C extends CheckedCall>(
     if (view !== undefined) {
       const { issues, value } = view.toOriginalArguments(
         call.arguments,
-        (schema, led) => issuesOf(compileOnce(host.engine, schema), led),
+        (schema, original) => issuesOf(compileOnce(host.engine, schema), original),
       );
       if (issues !== undefined) return mismatch(call, issues);
       call.setArguments(value, call.argumentBytes);
@@ -167,7 +167,7 @@ function applyRule<C extends CheckedCall>({ validate }: Tool, next: Ring<C>): Ri
     } catch (error) {
       return fail(error);
     }
-    const read = (given: unknown): Outcome => readRule(call, given) ?? next(call);
+    const read = (value: unknown): Outcome => readRule(call, value) ?? next(call);
     return call.after("checking the arguments", answer, read, fail);
   };
 }

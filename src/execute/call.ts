@@ -650,9 +650,9 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
     if (timeoutMs < ms) ms = timeoutMs;
     try {
       // A function that returns the signal is called only here, when the signal is needed.
-      const given = assertSync(typeof signal === "function" ? signal() : signal);
-      if (given !== undefined) checkFunction("use the signal", given?.addEventListener, "it");
-      caller = given;
+      const passed = assertSync(typeof signal === "function" ? signal() : signal);
+      if (passed !== undefined) checkFunction("use the signal", passed?.addEventListener, "it");
+      caller = passed;
     } catch (error) {
       this.report("internal", error);
     }

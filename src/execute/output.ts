@@ -67,22 +67,22 @@ function valueOf(content: unknown, blocks: true | undefined): unknown {
 function check(
   call: Call,
   // A tool that returns nothing has the result `null`, because JSON has no `undefined`.
-  given: unknown = null,
+  output: unknown = null,
   blocks: true | undefined,
   isCut: boolean,
   isValidated: boolean = isCut,
 ): ToolResult {
-  if (blocks && !hasBlocks(given)) {
+  if (blocks && !hasBlocks(output)) {
     return call.fail("invalid_result", "its blocks must be a list: use ToolResult.blocks([…])");
   }
   const limit = maxOutputBytes(call);
-  const verdict = readJson(given, limit);
+  const verdict = readJson(output, limit);
   if (verdict.kind === "refused") {
     const why = `the tool's result is not JSON: ${describeRefusal(verdict)}`;
     return call.fail("invalid_result", why);
   }
   if (verdict.kind === "large") {
-    if (typeof given === "string") oversized.set(call, given);
+    if (typeof output === "string") oversized.set(call, output);
     const size = `at least ${verdict.bytes} bytes, and ${limit} are allowed`;
     return call.fail("output_too_large", `its result has ${size}; request less of it`);
   }

@@ -100,15 +100,15 @@ export class QuestionSession {
     );
     const isAboutCall = question.kind === "approval" || question.kind === "client";
     if (isAboutCall) question = { arguments: shownArguments(this.#call), ...question };
-    const asked = fingerprintOf(question);
+    const fingerprint = fingerprintOf(question);
     const before = this.#memory.get(key);
     // An approval is valid only for the shown message and arguments.
-    let answer = isAboutCall && before?.asked !== asked ? undefined : before?.answer;
+    let answer = isAboutCall && before?.fingerprint !== fingerprint ? undefined : before?.answer;
     for (let tries = 0;; tries++) {
       if (answer !== undefined) {
         const issues = this.#misfits(question, answer);
         if (issues.length === 0) {
-          this.#keep(key, { asked, answer });
+          this.#keep(key, { fingerprint, answer });
           return answer;
         }
         question = { ...question, issues };
@@ -117,12 +117,12 @@ export class QuestionSession {
       if (tries === MAX_TRIES) {
         throw cannotAsk(`${MAX_TRIES} answers to "${key}" did not match its schema`);
       }
-      const given = await this.#askCaller(question);
-      if (given === null) throw cannotAsk("its caller cannot be asked this question");
-      answer = given;
+      const reply = await this.#askCaller(question);
+      if (reply === null) throw cannotAsk("its caller cannot be asked this question");
+      answer = reply;
       if (answer === undefined) break;
     }
-    this.#keep(key, { asked });
+    this.#keep(key, { fingerprint });
     return await this.#wait(question);
   }
 
@@ -133,8 +133,8 @@ export class QuestionSession {
     if (this.#asking++ === 0) this.#resumeTime = deadline.suspend(this.#settings.timeoutMs);
     let why = "its caller cannot be asked";
     try {
-      const asked = (async () => await options.onQuestion?.(question, new CallView(call)))();
-      const answer: unknown = await abortable(asked, deadline.signal);
+      const reply = (async () => await options.onQuestion?.(question, new CallView(call)))();
+      const answer: unknown = await abortable(reply, deadline.signal);
       why =
         `the answer to "${question.key}" must be an object of at most 64 kB with the "action" accept, decline or cancel`;
       return answer === undefined || answer === null
@@ -295,13 +295,13 @@ function copyOf(value: unknown): unknown {
 
 /** Returns the caller's arguments before repairs, hooks and schemas changed them, as JSON. */
 function givenArguments({ request }: Call): unknown {
-  const given = request.arguments ?? {};
-  if (typeof given !== "string") return frozenCopy(given) ?? {};
+  const args = request.arguments ?? {};
+  if (typeof args !== "string") return frozenCopy(args) ?? {};
   try {
-    return given.trim() === "" ? {} : JSON.parse(given) ?? {};
+    return args.trim() === "" ? {} : JSON.parse(args) ?? {};
   } catch {
     // The text is not JSON, and was repaired.
-    return given;
+    return args;
   }
 }
 

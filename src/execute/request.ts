@@ -122,7 +122,7 @@ export interface DispatchContext {
 /** The stored data of a question or a step. JSON. */
 export interface KeptAnswer {
   /** A fingerprint of the question. */
-  readonly asked?: string;
+  readonly fingerprint?: string;
   readonly answer?: Answer;
   /** The result of the step. */
   readonly result?: unknown;

@@ -154,14 +154,14 @@ class FullKernel extends Kernel {
 
   constructor(options: ToolDispatcherOptions, counted?: MetricsLayer) {
     // A second variable, because narrowing `options` would lose its type.
-    const given: unknown = options;
-    if (!isObject(given)) fail(MAKE, "the options must be an object");
+    const checked: unknown = options;
+    if (!isObject(checked)) fail(MAKE, "the options must be an object");
     const { clock = systemClock, telemetry: port, tickets, repair: repairs = [] } = options;
     const { approvalTimeoutMs: timeoutMs, layers: own = [] } = options;
     checkPort(MAKE, "telemetry", port, ["begin"]);
     const counter = counted ?? metrics(clock);
     const repairing = [repairs].flat().length > 0 ? repair(repairs) : undefined;
-    const asked = questions({ tickets, timeoutMs, repair: repairing });
+    const questionLayers = questions({ tickets, timeoutMs, repair: repairing });
     const limit = concurrencyLimit(options.limits);
     const { before, after } = hooks(options.hooks);
     const layers: readonly (Layer | readonly Layer[])[] = [
@@ -176,16 +176,16 @@ class FullKernel extends Kernel {
       before,
       validators(options.validators),
       options.rules?.[0] ?? [],
-      approval(options.approve, { timeoutMs, questions: asked }),
+      approval(options.approve, { timeoutMs, questions: questionLayers }),
       options.credentials ?? [],
       options.rules?.[1] ?? [],
       limit,
       transactions(options.transactions),
-      asked,
+      questionLayers,
       ...own,
       truncation(options.outputOverflow),
       // Innermost. Needed only with layers of the host, because only these may run a tool again.
-      own.length > 0 ? asked.again : [],
+      own.length > 0 ? questionLayers.again : [],
     ];
     super(resolveSettings({ ...options, layers }, OTHERS));
     this.tickets = tickets;
@@ -193,7 +193,7 @@ class FullKernel extends Kernel {
     this.#engine = options.engine;
     this.metrics = counter;
     this.limit = limit;
-    this.questions = asked;
+    this.questions = questionLayers;
     this.maxCallsPerBatch = checkCount(MAKE, options.maxCallsPerBatch ?? 128, "maxCallsPerBatch");
     this.maxBufferedEvents = checkCount(MAKE, options.maxBufferedEvents ?? 64, "maxBufferedEvents");
   }

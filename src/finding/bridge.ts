@@ -230,13 +230,13 @@ export class ToolBridge extends Toolset implements ToolsetBridge {
 
 /** Returns the target of a call of `call_tool`; `undefined` if its arguments are invalid. */
 function targetIn(
-  given: unknown,
+  input: unknown,
   maxLength: number,
 ): { readonly name: string; readonly arguments: unknown } | undefined {
   try {
-    const isText = typeof given === "string";
-    if (isText && given.length > maxLength) return undefined;
-    const read: unknown = isText ? JSON.parse(given) : given;
+    const isText = typeof input === "string";
+    if (isText && input.length > maxLength) return undefined;
+    const read: unknown = isText ? JSON.parse(input) : input;
     if (!isObject(read)) return undefined;
     const { name, arguments: args, ...others } = read;
     // A call with other fields next to "arguments" is invalid, because they would be lost.
@@ -252,7 +252,7 @@ function targetIn(
 const made = new Map<string, Toolset>();
 
 function ownTools(limit: number, detail: ToolDetail): Toolset {
-  const show = detail === "signature" ? signatureOf : (tool: Tool) => told(tool, detail);
+  const show = detail === "signature" ? signatureOf : (tool: Tool) => describeIn(tool, detail);
   const make = () => buildToolset([searchTool(FINDS, show, limit), DESCRIBE_TOOL, CALL_TOOL]);
   return once(made, `${limit} ${detail}`, make);
 }
@@ -334,7 +334,7 @@ const DESCRIBE_TOOL: Tool = makeTool({
       else missing.push(`Tool "${tool.id}" is not available now`);
     }
     return {
-      tools: Array.from(tools, (tool) => told(tool, "full")),
+      tools: Array.from(tools, (tool) => describeIn(tool, "full")),
       ...(missing.length > 0 && { missing }),
     };
   },
@@ -366,7 +366,7 @@ function unknown(name: string, toolset: Toolset): string {
   return `There is no tool ${JSON.stringify(clip(name))}${hint}`;
 }
 
-function told(tool: Tool, detail: ToolDetail): Record<string, unknown> {
+function describeIn(tool: Tool, detail: ToolDetail): Record<string, unknown> {
   const { title, description, parameters, returns, examples, deprecated, requiresApproval } =
     describeTool(tool);
   const fields = {

@@ -111,9 +111,9 @@ export function viewOf(tool: Tool, options: ViewOptions): Tool {
   const examples = original.examples.flatMap((example) => shownExample(example, change));
   const names = new Set(propertiesOf(original.parameters).map(([argument]) => argument));
   const { view: inner, parametersStandard } = original;
-  const toViewIssue = (issue: Issue): Issue => told(issue, change, names);
+  const toViewIssue = (issue: Issue): Issue => renameIssue(issue, change, names);
   const toOriginalArguments: ViewedTool["toOriginalArguments"] = (args, issuesOf) => {
-    const value = led(args as Args, change);
+    const value = toOriginal(args as Args, change);
     const isChecked = parametersStandard === undefined || inner !== undefined;
     const issues = isChecked ? issuesOf(original.parameters, value) : undefined;
     const last = issues === undefined
@@ -316,7 +316,7 @@ function shownSchema(original: JsonSchemaObject, change: Change): JsonSchemaObje
 }
 
 /** Maps the arguments of the view to the tool's arguments. Bound values override all others. */
-function led(args: Args, { bind, defaults, rename }: Change): Args {
+function toOriginal(args: Args, { bind, defaults, rename }: Change): Args {
   const original = new Map([...rename].map(([name, shown]) => [shown, name]));
   const result: Record<string, unknown> = Object.fromEntries(defaults);
   for (const [name, value] of Object.entries(args)) {
@@ -327,7 +327,7 @@ function led(args: Args, { bind, defaults, rename }: Change): Args {
 }
 
 /** Returns the issue with the view's names. Callers do not see issues of bound arguments. */
-function told(issue: Issue, change: Change, names: ReadonlySet<string>): Issue {
+function renameIssue(issue: Issue, change: Change, names: ReadonlySet<string>): Issue {
   if (!changesNames(change)) return issue;
   const { path, keyword, expected, message } = issue;
   const name = [...names].find((one) => `${path}/`.startsWith(`${pointerStep(one)}/`));

@@ -218,11 +218,11 @@ function usedFeatures(tool: Tool, hints: ProviderHints): readonly (readonly [Fea
 function saysAnnotations(tool: Tool, hints: ProviderHints): boolean {
   if (hints.annotations !== undefined) return hints.annotations !== null;
   const derived = deriveAnnotations(tool);
-  const said = tool.annotations;
-  return said.readOnlyHint !== derived.readOnlyHint ||
-    said.destructiveHint !== derived.destructiveHint ||
-    said.idempotentHint !== derived.idempotentHint ||
-    said.openWorldHint !== derived.openWorldHint;
+  const stated = tool.annotations;
+  return stated.readOnlyHint !== derived.readOnlyHint ||
+    stated.destructiveHint !== derived.destructiveHint ||
+    stated.idempotentHint !== derived.idempotentHint ||
+    stated.openWorldHint !== derived.openWorldHint;
 }
 
 const NO_EXTRA: { readonly [field: string]: unknown } = Object.freeze({});

@@ -139,10 +139,10 @@ export async function resumeTurnOf<Of extends Target, Context = unknown>(
   const resumed: Parameters<CallDispatcher["dispatchAll"]>[0][number][] = [];
   results.forEach((result, place) => {
     const callId = calls[place]?.callId ?? "";
-    const given = Object.hasOwn(answers, callId) ? answers[callId] : undefined;
-    if (!isSuspended(result) || given === undefined) return;
+    const own = Object.hasOwn(answers, callId) ? answers[callId] : undefined;
+    if (!isSuspended(result) || own === undefined) return;
     places.push(place);
-    resumed.push({ ticket: result.ticket, answers: given });
+    resumed.push({ ticket: result.ticket, answers: own });
   });
   const answered = resumed.length === 0
     ? []
@@ -169,14 +169,14 @@ function checkTurnAnswers(
 ): void {
   if (!isObject(answers)) fail("resume the turn", "the answers must be an object");
   const resultsOf = groupBy(results, (_, index) => calls[index]?.callId);
-  for (const [callId, given] of Object.entries(answers)) {
+  for (const [callId, byKey] of Object.entries(answers)) {
     const action = `resume the call ${JSON.stringify(clip(callId))}`;
     const meant = resultsOf.get(callId) ?? fail(action, "the turn has no call with that id");
-    if (!isObject(given)) fail(action, "its answers must be an object");
+    if (!isObject(byKey)) fail(action, "its answers must be an object");
     // Calls may share an id, but only one of them may be suspended.
     const [waiting, ...others] = meant.filter(isSuspended);
     if (others.length > 0) fail(action, "several suspended calls have that id");
-    for (const [key, answer] of Object.entries(waiting === undefined ? {} : given)) {
+    for (const [key, answer] of Object.entries(waiting === undefined ? {} : byKey)) {
       const shown = JSON.stringify(clip(key));
       if (waiting?.questions.some((question) => question.key === key) !== true) {
         fail(action, `it has no question ${shown}`);
@@ -200,7 +200,7 @@ function turnOf<Of extends Target>(
 ): Turn<MessageOf<Of>> {
   const suspended: WaitingTurnCall[] = [];
   const answered: DecodedCall[] = [];
-  const given: ToolResult[] = [];
+  const done: ToolResult[] = [];
   calls.forEach((call, index) => {
     // There is a result for each call.
     const result = results[index] as ToolResult;
@@ -213,11 +213,11 @@ function turnOf<Of extends Target>(
       });
     } else {
       answered.push(call);
-      given.push(result);
+      done.push(result);
     }
   });
   const losses: ResultLoss[] = [];
-  const messages = encodeResultsFor(target, answered, given, names, (loss) => losses.push(loss));
+  const messages = encodeResultsFor(target, answered, done, names, (loss) => losses.push(loss));
   return { calls, results, messages, suspended, losses };
 }
 

@@ -108,13 +108,13 @@ function answerOf(
     );
   }
   if (!result.ok) return failed(result.error);
-  const { blocks, content: given } = result;
+  const { blocks, content: whole } = result;
   // In a turn that was stored as JSON, the content may be any value.
-  const isContent = blocks === true && isObject(given) && Array.isArray(given["content"]);
-  const content = isContent ? given as unknown as ToolContent : undefined;
+  const isContent = blocks === true && isObject(whole) && Array.isArray(whole["content"]);
+  const content = isContent ? whole as unknown as ToolContent : undefined;
   const hasValue = content === undefined || content.structuredContent !== undefined;
   // The result of a tool that returns nothing is `null`, because `undefined` is not JSON.
-  const plain = (content === undefined ? given : content.structuredContent) ?? null;
+  const plain = (content === undefined ? whole : content.structuredContent) ?? null;
   let json: string | undefined;
   let written: WrittenContent | undefined;
   try {

@@ -6,73 +6,73 @@
 /** The forms in the order of the tables in `docs/formats.md`, with description and replacement. */
 const FORMS = {
   "root composition": {
-    says: "`anyOf`, `oneOf`, `allOf`, `not`, `enum`, `const` or `$ref` at the root",
+    text: "`anyOf`, `oneOf`, `allOf`, `not`, `enum`, `const` or `$ref` at the root",
     into: "one object",
   },
-  "type": { says: "`type` with one type" },
-  "type list": { says: "`type` with a list of types", into: "nullable" },
-  "type null": { says: '`type: "null"` alone', into: "nullable" },
-  "enum": { says: "`enum` of texts" },
-  "enum empty text": { says: '`enum` with `""`' },
-  "enum scalar": { says: "`enum` with numbers or booleans", into: "enum of texts" },
-  "enum complex": { says: "`enum` or `const` with lists or objects" },
-  "const": { says: "`const`", into: "enum" },
+  "type": { text: "`type` with one type" },
+  "type list": { text: "`type` with a list of types", into: "nullable" },
+  "type null": { text: '`type: "null"` alone', into: "nullable" },
+  "enum": { text: "`enum` of texts" },
+  "enum empty text": { text: '`enum` with `""`' },
+  "enum scalar": { text: "`enum` with numbers or booleans", into: "enum of texts" },
+  "enum complex": { text: "`enum` or `const` with lists or objects" },
+  "const": { text: "`const`", into: "enum" },
   "properties": { keywords: "properties" },
   "odd property key": {
-    says: "a property key other than `[A-Za-z_][A-Za-z0-9_]{0,63}`",
+    text: "a property key other than `[A-Za-z_][A-Za-z0-9_]{0,63}`",
     into: "another key",
   },
   "required": { keywords: "required" },
-  "optional property": { says: "a property that is not required", into: "required, or null" },
+  "optional property": { text: "a property that is not required", into: "required, or null" },
   "optional nullable property": {
-    says: "a property that may be absent or `null`",
+    text: "a property that may be absent or `null`",
     into: "required, or null",
   },
-  "undeclared required": { says: "`required` names a property that `properties` does not" },
-  "additionalProperties false": { says: "`additionalProperties: false`" },
+  "undeclared required": { text: "`required` names a property that `properties` does not" },
+  "additionalProperties false": { text: "`additionalProperties: false`" },
   "open object": {
-    says: "an object without `additionalProperties`",
+    text: "an object without `additionalProperties`",
     into: "additionalProperties: false",
   },
-  "map": { says: "`additionalProperties: true` or a schema, or an object without properties" },
+  "map": { text: "`additionalProperties: true` or a schema, or an object without properties" },
   "patternProperties": { keywords: "patternProperties" },
   "propertyNames": { keywords: "propertyNames" },
   "unevaluated": { keywords: "unevaluatedProperties unevaluatedItems" },
   "property count": { keywords: "minProperties maxProperties" },
   "dependent": {
-    says: "`dependentRequired`, `dependentSchemas`",
+    text: "`dependentRequired`, `dependentSchemas`",
     keywords: "dependentRequired dependentSchemas dependencies",
   },
   "conditional": { keywords: "if then else" },
-  "not": { says: "`not`" },
+  "not": { text: "`not`" },
   "items": { keywords: "items" },
-  "items missing": { says: "an array without `items`", into: "items: {}" },
+  "items missing": { text: "an array without `items`", into: "items: {}" },
   "tuple": { keywords: "prefixItems", into: "a list" },
   "contains": { keywords: "contains minContains maxContains" },
-  "minItems 0 or 1": { says: "`minItems` of 0 or 1" },
-  "minItems": { says: "`minItems` above 1" },
+  "minItems 0 or 1": { text: "`minItems` of 0 or 1" },
+  "minItems": { text: "`minItems` above 1" },
   "maxItems": { keywords: "maxItems" },
   "uniqueItems": { keywords: "uniqueItems" },
   "length": { keywords: "minLength maxLength" },
-  "pattern": { says: "`pattern`" },
-  "pattern complex": { says: "`pattern` with look-around, back references or `\\b`" },
+  "pattern": { text: "`pattern`" },
+  "pattern complex": { text: "`pattern` with look-around, back references or `\\b`" },
   "format": { keywords: "format" },
   "range": { keywords: "minimum maximum" },
   "exclusive range": { keywords: "exclusiveMinimum exclusiveMaximum", into: "minimum, maximum" },
   "multipleOf": { keywords: "multipleOf" },
-  "anyOf": { says: "`anyOf` below the root" },
-  "anyOf with siblings": { says: "`anyOf` with sibling constraints", into: "branches" },
-  "oneOf": { says: "`oneOf` below the root", into: "anyOf" },
-  "allOf": { says: "`allOf` below the root", into: "one schema" },
+  "anyOf": { text: "`anyOf` below the root" },
+  "anyOf with siblings": { text: "`anyOf` with sibling constraints", into: "branches" },
+  "oneOf": { text: "`oneOf` below the root", into: "anyOf" },
+  "allOf": { text: "`allOf` below the root", into: "one schema" },
   "$ref": {
-    says: "`$ref` to a part of the schema, `$defs`",
+    text: "`$ref` to a part of the schema, `$defs`",
     keywords: "$defs definitions",
     into: "its target",
   },
-  "$ref with siblings": { says: "`$ref` with sibling keywords", into: "anyOf" },
-  "$ref elsewhere": { says: "`$ref` to a part that is not in the root's `$defs`", into: "$defs" },
-  "$ref recursive": { says: "recursive `$ref`", into: "its type" },
-  "$ref external": { says: "`$ref` out of the schema" },
+  "$ref with siblings": { text: "`$ref` with sibling keywords", into: "anyOf" },
+  "$ref elsewhere": { text: "`$ref` to a part that is not in the root's `$defs`", into: "$defs" },
+  "$ref recursive": { text: "recursive `$ref`", into: "its type" },
+  "$ref external": { text: "`$ref` out of the schema" },
   "dynamic reference": { keywords: "$dynamicRef $dynamicAnchor $anchor" },
   "$id": { keywords: "$id" },
   "$schema": { keywords: "$schema" },
@@ -81,21 +81,21 @@ const FORMS = {
   "description": { keywords: "description" },
   "default": { keywords: "default" },
   "examples": { keywords: "examples", into: "example" },
-  "example": { says: "`example` (OpenAPI)", keywords: "example" },
+  "example": { text: "`example` (OpenAPI)", keywords: "example" },
   "usage notes": { keywords: "deprecated readOnly writeOnly" },
   "content": { keywords: "contentEncoding contentMediaType contentSchema" },
-  "boolean schema": { says: "`true` or `false` as a schema", into: "{} or { not: {} }" },
-  "no type": { says: "a schema without a type" },
-  "propertyOrdering": { says: "`propertyOrdering` (Gemini)", keywords: "propertyOrdering" },
-  "nullable": { says: "`nullable: true` (OpenAPI 3.0)" },
-  "unknown": { says: "`x-…` and whatever else" },
+  "boolean schema": { text: "`true` or `false` as a schema", into: "{} or { not: {} }" },
+  "no type": { text: "a schema without a type" },
+  "propertyOrdering": { text: "`propertyOrdering` (Gemini)", keywords: "propertyOrdering" },
+  "nullable": { text: "`nullable: true` (OpenAPI 3.0)" },
+  "unknown": { text: "`x-…` and whatever else" },
 } as const;
 
 /** A keyword, a group of keywords, or a certain use of a keyword in a schema. */
 export type KeywordForm = keyof typeof FORMS;
 
 interface FormRow {
-  readonly says?: string;
+  readonly text?: string;
   readonly keywords?: string;
   readonly into?: string;
 }
@@ -105,10 +105,10 @@ export const ALL_FORMS: readonly KeywordForm[] = Object.keys(FORMS) as KeywordFo
 const descriptions: Partial<Record<KeywordForm, string>> = {};
 const formOf = new Map<string, KeywordForm>();
 for (const form of ALL_FORMS) {
-  const { says, keywords }: FormRow = FORMS[form];
+  const { text, keywords }: FormRow = FORMS[form];
   const names = keywords?.split(" ") ?? [];
   for (const name of names) formOf.set(name, form);
-  descriptions[form] = says ?? `\`${names.join("`, `")}\``;
+  descriptions[form] = text ?? `\`${names.join("`, `")}\``;
 }
 
 /** A description of each form of a keyword. */

@@ -67,9 +67,9 @@ function readTools(
   );
   const [importer] = found;
   if (source !== "auto" && importer === undefined) {
-    const given = clip(String(source));
+    const shown = clip(String(source));
     const sources = IMPORT_SOURCES.join(", ");
-    throw new TypeError(`Cannot import tools: the source must be auto, ${sources}, not "${given}"`);
+    throw new TypeError(`Cannot import tools: the source must be auto, ${sources}, not "${shown}"`);
   }
   const session = new ImportSession(importer?.source ?? "auto", options);
   if (importer !== undefined && found.length === 1) {

@@ -172,15 +172,15 @@ function isList(value: unknown): value is readonly string[] {
 
 /** Checks a value for all tools, or the values of a record. `decide` checks functions' results. */
 function checkPerTool<Value>(
-  given: PerTool<Value> | undefined,
+  option: PerTool<Value> | undefined,
   isOne: (value: unknown) => boolean,
   check: Check,
   place: string,
 ): void {
-  if (given === undefined || typeof given === "function") return;
-  if (isOne(given) || !isObject(given)) check(ACTION, given, place);
+  if (option === undefined || typeof option === "function") return;
+  if (isOne(option) || !isObject(option)) check(ACTION, option, place);
   else {
-    for (const [name, value] of Object.entries(given)) {
+    for (const [name, value] of Object.entries(option)) {
       if (value !== undefined) check(ACTION, value, `${place} of "${clip(name)}"`);
     }
   }
@@ -188,16 +188,16 @@ function checkPerTool<Value>(
 
 /** Returns the value for one tool, or `missing` if a record does not name the tool. */
 function valueFor<Value>(
-  given: PerTool<Value>,
+  option: PerTool<Value>,
   isOne: (value: unknown) => boolean,
   question: RiskQuestion,
   missing: Value,
 ): Value {
-  if (typeof given === "function") {
-    return assertSync((given as (asked: RiskQuestion) => Value)(question));
+  if (typeof option === "function") {
+    return assertSync((option as (question: RiskQuestion) => Value)(question));
   }
-  if (isOne(given) || !isObject(given)) return given as Value;
-  const record = given as { readonly [name: string]: Value };
+  if (isOne(option) || !isObject(option)) return option as Value;
+  const record = option as { readonly [name: string]: Value };
   const name = [question.sourceName, "*"].find((key) => Object.hasOwn(record, key));
   return name === undefined ? missing : record[name] as Value;
 }
@@ -230,8 +230,8 @@ export function decide(options: ImportOptions, question: RiskQuestion): HostDeci
   const { suggested, findings } = question;
   const level = risk === undefined ? suggested : valueFor(risk, isRiskLevel, question, suggested);
   checkRisk(ACTION, level, "the risk");
-  const read = (given: PerTool<readonly string[] | undefined> | undefined, place: string) => {
-    const names = given && valueFor(given, isList, question, MISSING);
+  const read = (option: PerTool<readonly string[] | undefined> | undefined, place: string) => {
+    const names = option && valueFor(option, isList, question, MISSING);
     return names === undefined ? undefined : checkNames(ACTION, names, place);
   };
   const names = { roles: read(roles, "the roles"), scopes: read(scopes, "the scopes") };

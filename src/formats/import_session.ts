@@ -398,13 +398,13 @@ function nameTools(
   for (const wanted of byNamespace.values()) {
     const legal = mapNames([...wanted.keys()], TOOL_NAMES);
     for (const [name, imported] of wanted) {
-      const given = legal.get(name) ?? name;
-      names.set(imported, given);
-      if (given === imported.sourceName) continue;
+      const legalName = legal.get(name) ?? name;
+      names.set(imported, legalName);
+      if (legalName === imported.sourceName) continue;
       imported.provider.name = imported.sourceName;
       if (imported.wantedName !== undefined) continue;
       const problem = `"${clip(imported.sourceName)}" is not a valid name for a tool`;
-      session.warn(imported, imported.path, "name", `${problem}; its name here is "${given}"`);
+      session.warn(imported, imported.path, "name", `${problem}; its name here is "${legalName}"`);
     }
   }
   return names;

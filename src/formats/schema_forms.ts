@@ -139,8 +139,8 @@ class FormFinder {
       const property = properties[name] as JsonSchema;
       if (acceptsNull(property, this.#resolve)) forms.add("optional nullable property");
     }
-    const asked = node["required"];
-    if (Array.isArray(asked) && asked.some((name) => !Object.hasOwn(properties, String(name)))) {
+    const keys = node["required"];
+    if (Array.isArray(keys) && keys.some((name) => !Object.hasOwn(properties, String(name)))) {
       forms.add("undeclared required");
     }
     if (Object.hasOwn(node, "additionalProperties")) return;

@@ -43,7 +43,7 @@ export function quote(value: unknown, length?: number): string {
 }
 
 /** Returns true if a field is neither absent nor `null`. */
-export function given(record: JsonRecord, field: string): boolean {
+export function isSet(record: JsonRecord, field: string): boolean {
   return record[field] !== undefined && record[field] !== null;
 }
 
@@ -189,7 +189,7 @@ export function callReader(places: ResponseShape): (response: unknown) => readon
   }
 
   function readMessage(message: JsonRecord, at: string, reason: unknown): readonly WireCall[] {
-    const name = lists.find((list) => given(message, list));
+    const name = lists.find((list) => isSet(message, list));
     // The content of a message may be a text.
     const list = name === undefined || (name === "content" && typeof message[name] === "string")
       ? []
@@ -207,8 +207,8 @@ export function callReader(places: ResponseShape): (response: unknown) => readon
     }
     const top = shape.record(response, "", "an object or a list");
     if (places.isCall(top, false)) return [places.call(top, "", shape)];
-    const path = starts.find(([first = ""]) => given(top, first)) ?? [];
-    if (path.length === 0 && ![...lists, ...marks].some((member) => given(top, member))) {
+    const path = starts.find(([first = ""]) => isSet(top, first)) ?? [];
+    if (path.length === 0 && ![...lists, ...marks].some((member) => isSet(top, member))) {
       const members = [...starts.map(([first]) => first), ...lists];
       const wanted = members.map((member) => `"${member}"`).join(" or ");
       throw shape.wrong("", `an object with ${wanted}, or a call`);

@@ -342,9 +342,9 @@ export class Registry implements ToolHost {
   #admit(
     tool: Tool,
     action: AdmissionAction,
-    given: unknown = this.#config.get(tool.id),
+    configuration: unknown = this.#config.get(tool.id),
   ): RegisteredTool {
-    const config = admit(tool, this.#settings, action, given);
+    const config = admit(tool, this.#settings, action, configuration);
     return new RegisteredTool(tool, config, this.#settings);
   }
 

@@ -120,8 +120,8 @@ export class FormSchema {
   /** Returns the initial value of an added item. */
   initial(place: Place, depth = 0): unknown {
     const parts = this.#expand(place);
-    const given = defaultIn(parts);
-    if (given !== undefined) return given;
+    const preset = defaultIn(parts);
+    if (preset !== undefined) return preset;
     const shape = this.shapeOf(place);
     switch (shape.kind) {
       case "object":

@@ -123,11 +123,11 @@ export function unionIssues(
   // Every branch has an issue at one pointer: a "kind" that is neither "circle" nor "square".
   for (const { path: place, keyword: kind } of first) {
     if (!TELLING.has(kind)) continue;
-    const told = forms.map((form) =>
+    const shared = forms.map((form) =>
       form.find((one) => one.path === place && TELLING.has(one.keyword))
     );
-    if (told.every((one) => one !== undefined)) {
-      return [issue(place, keyword, clip(orList(told.map((one) => one.expected)), MAX_WORDS))];
+    if (shared.every((one) => one !== undefined)) {
+      return [issue(place, keyword, clip(orList(shared.map((one) => one.expected)), MAX_WORDS))];
     }
   }
 

@@ -111,7 +111,7 @@ interface Assertion {
 /** A state of an automaton: it reads a character, splits in two, asserts a condition, or ends. */
 interface State {
   readonly id: number;
-  readonly takes?: CharacterSet;
+  readonly reads?: CharacterSet;
   readonly assertion?: Assertion;
   next?: State;
   readonly other?: State;
@@ -165,7 +165,7 @@ class Automaton {
     const before = (after: State, one: PatternPart): State => this.#add(one, after, reversed);
     switch (part.kind) {
       case "character":
-        return this.#state({ takes: characterSet(part.source), next });
+        return this.#state({ reads: characterSet(part.source), next });
       case "assertion":
         return this.#state({ assertion: this.#assertion(part.source), next });
       case "look":
@@ -282,8 +282,8 @@ class Search {
     for (let state; (state = pending.pop()) !== undefined;) {
       if (entered.has(state)) continue;
       entered.add(state);
-      const { takes, assertion, next, other } = state;
-      if (takes !== undefined) readers.push(state);
+      const { reads, assertion, next, other } = state;
+      if (reads !== undefined) readers.push(state);
       else if (next === undefined) accepts = true;
       else if (assertion === undefined || (context & assertion.bit) > 0 !== assertion.negated) {
         pending.push(next);
@@ -298,8 +298,8 @@ class Search {
 
   #advance({ readers, transitions }: Closure, code: number): StateSet {
     const states: State[] = [];
-    for (const { takes, next } of readers) {
-      if (takes !== undefined && next !== undefined && has(takes, code)) states.push(next);
+    for (const { reads, next } of readers) {
+      if (reads !== undefined && next !== undefined && has(reads, code)) states.push(next);
     }
     this.#remember(readers.length);
     const set = this.#setOf(states);
@@ -428,17 +428,17 @@ function countReads({ start, hasLoops }: Automaton): number | undefined {
     const pending: (readonly [state: State, asserted: boolean])[] = [[from, false]];
     for (let entry; (entry = pending.pop()) !== undefined;) {
       const [state, asserted] = entry;
-      const { takes, assertion, next, other } = state;
-      if (takes === undefined && next === undefined) {
+      const { reads, assertion, next, other } = state;
+      if (reads === undefined && next === undefined) {
         ends ||= !asserted;
         continue;
       }
       // `RegExp` tries a state twice if two paths reach it.
       if (entered.has(state) || ++visits > MAX_VISITS) return undefined;
       entered.add(state);
-      if (takes !== undefined) {
-        if ((taken & takes.bits) > 0n) return undefined;
-        taken |= takes.bits;
+      if (reads !== undefined) {
+        if ((taken & reads.bits) > 0n) return undefined;
+        taken |= reads.bits;
         readers.push(state);
       } else if (assertion === undefined || assertion.bit <= AT_WORD && assertion.bit !== stop) {
         for (const one of [next, other]) {

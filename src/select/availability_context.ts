@@ -207,9 +207,9 @@ export class ToolAvailabilityContextBuilder {
   static {
     for (const [field, method] of Object.entries(METHODS)) {
       const isList = !method.startsWith("with");
-      const add = function (this: ToolAvailabilityContextBuilder, ...given: unknown[]): unknown {
+      const add = function (this: ToolAvailabilityContextBuilder, ...args: unknown[]): unknown {
         const before = (this.#context[field as ContextField] ?? []) as readonly unknown[];
-        this.#context = this.#context.with({ [field]: isList ? [...before, ...given] : given[0] });
+        this.#context = this.#context.with({ [field]: isList ? [...before, ...args] : args[0] });
         return this;
       };
       Object.defineProperty(this.prototype, method, { value: add });

@@ -294,8 +294,8 @@ export function readContext(input: unknown): Partial<CompleteAvailabilityFields>
   // Contexts and builders of another copy of plue are recognised by their methods.
   const { build, toJSON } = Object(input) as { build?(): unknown; toJSON?(): unknown };
   if (isFunction(build)) return readContext(build.call(input));
-  const given = checkPlain(action, isFunction(toJSON) ? toJSON.call(input) : input, "the context");
-  const fields = Object.entries(given).map(([field, value]) => [field, value ?? undefined]);
+  const plain = checkPlain(action, isFunction(toJSON) ? toJSON.call(input) : input, "the context");
+  const fields = Object.entries(plain).map(([field, value]) => [field, value ?? undefined]);
   return readFields(action, Object.fromEntries(fields), CONTEXT_CHECKS);
 }
 

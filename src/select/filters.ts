@@ -137,14 +137,14 @@ export function shownName(name = ""): string {
 /** Creates the filter for a row of the table. The filter is named after its first arguments. */
 function filterOf(
   criterion: CriterionName,
-  given: string | readonly string[] | null,
+  value: string | readonly string[] | null,
   name: string = criterion,
 ): ToolFilter {
-  const place = Array.isArray(given) ? ARGUMENTS : "argument 1";
-  CRITERIA[criterion].check(`filter by ${name}`, given, place);
-  const keeps = ruleOf(criterion, given) ?? (() => true);
-  const reason = (tool: Tool): string => REASONS[criterion](given as never, tool);
-  return named(withItems(name, [given ?? []].flat()), keeps, [], reason);
+  const place = Array.isArray(value) ? ARGUMENTS : "argument 1";
+  CRITERIA[criterion].check(`filter by ${name}`, value, place);
+  const keeps = ruleOf(criterion, value) ?? (() => true);
+  const reason = (tool: Tool): string => REASONS[criterion](value as never, tool);
+  return named(withItems(name, [value ?? []].flat()), keeps, [], reason);
 }
 
 function composed(

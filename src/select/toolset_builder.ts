@@ -75,8 +75,8 @@ export class ToolsetBuilder {
   static {
     for (const [name, method] of Object.entries(METHODS)) {
       const isList = name !== "maxRisk" && name !== "role";
-      const add = function (this: ToolsetBuilder, ...given: unknown[]): unknown {
-        return this.#with({ [name]: isList ? given : given[0] });
+      const add = function (this: ToolsetBuilder, ...args: unknown[]): unknown {
+        return this.#with({ [name]: isList ? args : args[0] });
       };
       Object.defineProperty(this.prototype, method, { value: add });
     }
@@ -94,10 +94,10 @@ export class ToolsetBuilder {
 
   /** Sets the source to a list, which is read now, or to a toolset. An absent list is empty. */
   fromTools(tools: Iterable<Tool> | Toolset | ToolCollection | null | undefined): this {
-    const given = tools ?? [];
+    const input = tools ?? [];
     // A toolset keeps its source, so that its tools can run.
-    if (isToolset(given) || !(Symbol.iterator in Object(given))) return this.#from(given);
-    return this.#from([...given as Iterable<Tool>]);
+    if (isToolset(input) || !(Symbol.iterator in Object(input))) return this.#from(input);
+    return this.#from([...input as Iterable<Tool>]);
   }
 
   /** Keeps the tools that the filter keeps. */

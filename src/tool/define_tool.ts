@@ -149,8 +149,8 @@ function describedBy(
   reader: ToolReader,
 ): string {
   const place = `its description for the reader ${JSON.stringify(reader)}`;
-  const said = attempt(action, () => assertSync(describe(Object.freeze(reader))), `${place}: `);
-  return checkDescription(action, said, place);
+  const text = attempt(action, () => assertSync(describe(Object.freeze(reader))), `${place}: `);
+  return checkDescription(action, text, place);
 }
 
 /**
@@ -279,7 +279,7 @@ function toJson(
 }
 
 const checkInput = schemaOf("input");
-const checkConfig: check.Check<JsonSchema> = (...given) => checkInput(...given).json;
+const checkConfig: check.Check<JsonSchema> = (...args) => checkInput(...args).json;
 
 const FIELDS = {
   // The name and the namespace are checked first: messages about other fields contain them.

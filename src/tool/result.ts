@@ -140,14 +140,14 @@ export interface Question extends QuestionFields {
 /**
  * Returns a question of another call as a question of the tool that made that call.
  *
- * @param given The tool's own arguments. The question has its arguments only if they differ.
+ * @param shown The tool's own arguments. The question has its arguments only if they differ.
  */
 export function forwardedQuestion(
   { kind, message, schema, url, resumes, issues = [], arguments: args }: Question,
-  given?: unknown,
+  shown?: unknown,
 ): QuestionFields {
   const words = [...issues.map((issue) => issue.message), message];
-  const isSame = JSON.stringify(args) === JSON.stringify(given);
+  const isSame = JSON.stringify(args) === JSON.stringify(shown);
   const more = { schema, url, resumes, ...(!isSame && { arguments: args }) };
   return { kind, message: words.join("\n"), ...more };
 }
@@ -323,8 +323,8 @@ export const ToolResult: {
     return mark({ ok: true, content: { content, ...options }, blocks: true, durationMs: 0 });
   },
   error(codeOrMessage: string, words?: string, options: FailureOptions = {}): ToolFailure {
-    const [said, text] = words === undefined ? ["threw", codeOrMessage] : [codeOrMessage, words];
-    const code = checkCode("make a failure", said, "the code");
+    const [name, text] = words === undefined ? ["threw", codeOrMessage] : [codeOrMessage, words];
+    const code = checkCode("make a failure", name, "the code");
     const message = checkText("make a failure", text, "the message");
     const { durationMs = 0, ...details } = options;
     const error = { code, message, retryable: RETRYABLE.includes(code), ...defined(details) };

@@ -139,17 +139,17 @@ export interface AnnotatedFields {
  */
 export function deriveAnnotations(
   tool: AnnotatedFields,
-  said: ToolAnnotations = {},
+  stated: ToolAnnotations = {},
 ): ToolAnnotations {
   const { risk, category, tags, idempotent } = tool;
   const has = (tag: string): boolean => tags.includes(tag);
-  const { readOnlyHint = has("read-only") && !has("write") && !has("destructive") } = said;
+  const { readOnlyHint = has("read-only") && !has("write") && !has("destructive") } = stated;
   const destroys = has("destructive") || risk === "high" || risk === "critical";
   return {
     readOnlyHint,
     ...((readOnlyHint || destroys) && { destructiveHint: !readOnlyHint }),
     idempotentHint: readOnlyHint || idempotent,
     ...((category === "network" || has("network")) && { openWorldHint: true }),
-    ...said,
+    ...stated,
   };
 }

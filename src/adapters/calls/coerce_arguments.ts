@@ -62,11 +62,11 @@ const references = new WeakMap<Tool, schemas.ReferenceIndex>();
  * @returns A value for the dispatcher's option `repair`.
  */
 export function coerceArguments(): RepairHook {
-  return ({ tool, arguments: given }, [issue]) => {
+  return ({ tool, arguments: input }, [issue]) => {
     // Other repairs handle text that is not JSON.
     if (issue?.keyword === "json") return undefined;
     const walk = new Coercion(tool);
-    const args = walk.coerce(tool.parameters, given, "", 0);
+    const args = walk.coerce(tool.parameters, input, "", 0);
     const { repairs } = walk;
     return repairs.length === 0 ? undefined : { arguments: args, repairs };
   };
@@ -111,7 +111,7 @@ class Coercion {
     value: unknown,
     path: string,
   ): unknown {
-    const said = (message: string, read: unknown): unknown => {
+    const note = (message: string, read: unknown): unknown => {
       this.repairs.push({ path, message });
       return read;
     };
@@ -119,17 +119,17 @@ class Coercion {
     if (parsed === LOSSY) return value;
     for (const type of types) {
       if (parsed === undefined || !schemas.isOfType(type, parsed)) continue;
-      if (type === "array") return said("a text was read as a list", parsed);
-      if (type === "object") return said("a text was read as an object", parsed);
-      if (type === "boolean") return said("a text was read as true or false", parsed);
+      if (type === "array") return note("a text was read as a list", parsed);
+      if (type === "object") return note("a text was read as an object", parsed);
+      if (type === "boolean") return note("a text was read as true or false", parsed);
       if (type !== "null" && String(parsed) === value) {
-        return said("a text was read as a number", parsed);
+        return note("a text was read as a number", parsed);
       }
     }
     // In an array of arrays, it is unclear which level is missing.
     return types.includes("array") && value !== null && value !== undefined &&
         !(isObject(items) && items["type"] === "array")
-      ? said("a single value was read as a list of one", [value])
+      ? note("a single value was read as a list of one", [value])
       : value;
   }
 

@@ -57,11 +57,11 @@ const LIMITS: { readonly [Name in keyof CodeLimits]-?: Limit } = {
 };
 
 /** Checks limits, and adds the missing ones. @throws {TypeError | RangeError} */
-export function readLimits(action: string, given: CodeLimits = {}): Required<CodeLimits> {
+export function readLimits(action: string, limits: CodeLimits = {}): Required<CodeLimits> {
   const each = <Value>(make: (limit: Limit) => Value): Record<string, Value> =>
     Object.fromEntries(Object.entries(LIMITS).map(([name, limit]) => [name, make(limit)]));
   const checks = each(([, least, most]) => numberFrom(least, most));
-  const read = readFields(action, given, checks, (name) => `limits.${name}`);
+  const read = readFields(action, limits, checks, (name) => `limits.${name}`);
   return { ...each(([usual]) => usual), ...read } as Required<CodeLimits>;
 }
 

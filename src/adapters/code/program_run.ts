@@ -112,8 +112,8 @@ export class ProgramRun {
     // A character has at most six characters in JSON, and the texts of an error have 4,200.
     const isTooLong = json.length > 6 * (maxOutputLength + maxLogLength + 5_000);
     const { value, failed, log: lines } = Object(isTooLong ? "" : JSON.parse(json));
-    const given = textsOf(lines);
-    const log = given.join("\n").length > maxLogLength + 64 ? [] : given;
+    const printed = textsOf(lines);
+    const log = printed.join("\n").length > maxLogLength + 64 ? [] : printed;
     if (typeof value === "string" && value.length <= maxOutputLength) {
       return { kind: "returned", json: value, log };
     }

@@ -102,7 +102,7 @@ export interface ClientFormat {
   /** Renames the fields of settings and messages as the client does. */
   rename?(record: object): object;
   /** Returns the model's message, in the form of the conversation. */
-  said(response: Json): readonly unknown[];
+  messages(response: Json): readonly unknown[];
   assemble(): Assembly;
   /** Returns true if the provider has paused its turn, which the next request resumes. */
   paused?(response: Json): boolean;
@@ -123,10 +123,10 @@ const APART: ReadonlySet<string> = new Set(["role", "tool_calls", "toolCalls", "
 function chatFormat(
   callsName: string,
   reason: string,
-): Pick<ClientFormat, "conversation" | "said" | "assemble"> {
+): Pick<ClientFormat, "conversation" | "messages" | "assemble"> {
   return {
     conversation: "messages",
-    said({ choices }) {
+    messages({ choices }) {
       const [first] = objectsIn(choices);
       if (first === undefined) fail("read the response", '"/choices" must have a choice');
       return [first["message"]];
@@ -151,11 +151,11 @@ function chatFormat(
           // The last chunk of a response has the finish reason.
           if (top === undefined || finish === null) return undefined;
           const made = calls.map(({ raw, callId }) => ({ ...Object(raw), id: callId }));
-          const said = made.length === 0 ? message : { ...message, [callsName]: made };
+          const whole = made.length === 0 ? message : { ...message, [callsName]: made };
           return {
             ...top,
             object: "chat.completion",
-            choices: [{ index: 0, message: said, [reason]: finish }],
+            choices: [{ index: 0, message: whole, [reason]: finish }],
           };
         },
       };
@@ -206,7 +206,7 @@ const ENDS = new Set<unknown>(["response.completed", "response.incomplete", "res
 const RESPONSES: ClientFormat = {
   whole: "responses.create",
   conversation: "input",
-  said: ({ output }) => objectsIn(output),
+  messages: ({ output }) => objectsIn(output),
   assemble() {
     const items: unknown[] = [];
     let response: Json | undefined;
@@ -229,7 +229,7 @@ const RESPONSES: ClientFormat = {
 const MESSAGES: ClientFormat = {
   whole: "messages.create",
   conversation: "messages",
-  said: ({ content }) => messageOf(content),
+  messages: ({ content }) => messageOf(content),
   assemble() {
     let message: Json | undefined;
     const blocks = new Map<unknown, { block: Json; input: string }>();
@@ -291,7 +291,7 @@ const CONTENTS: ClientFormat = {
   streamed: "models.generateContentStream",
   conversation: "contents",
   holder: "config",
-  said({ candidates }) {
+  messages({ candidates }) {
     const content = objectsIn(candidates)[0]?.["content"];
     return Array.isArray(Object(content).parts) ? [content] : [];
   },
@@ -301,9 +301,9 @@ const CONTENTS: ClientFormat = {
     const parts: unknown[] = [];
     return {
       push(chunk) {
-        const [given = {}] = objectsIn(chunk["candidates"]);
-        parts.push(...objectsIn(Object(given["content"]).parts));
-        candidate = { ...candidate, ...given };
+        const [first = {}] = objectsIn(chunk["candidates"]);
+        parts.push(...objectsIn(Object(first["content"]).parts));
+        candidate = { ...candidate, ...first };
         last = chunk;
       },
       end() {
@@ -324,7 +324,7 @@ const CONVERSE: ClientFormat = {
   streamed: "converseStream",
   conversation: "messages",
   holder: "toolConfig",
-  said: ({ output }) => messageOf(Object(output).message?.content),
+  messages: ({ output }) => messageOf(Object(output).message?.content),
   assemble() {
     let top: Json = {};
     const blocks = new Map<unknown, unknown>();

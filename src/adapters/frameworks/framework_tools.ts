@@ -66,19 +66,19 @@ interface Runnable<Of extends Target> {
 export function runnable<Of extends Target, Context>(
   target: Of,
   source: Exportable,
-  given: FrameworkOptions<Context>,
+  settings: FrameworkOptions<Context>,
   fields: readonly string[] = FIELDS,
 ): Runnable<Of> {
   const action = `make tools for ${target.title}`;
-  rejectUnknownFields(action, Object(given), fields);
-  const { dispatcher, context, options }: FrameworkOptions<Context> = Object(given);
+  rejectUnknownFields(action, Object(settings), fields);
+  const { dispatcher, context, options }: FrameworkOptions<Context> = Object(settings);
   if (!isFunction(dispatcher?.dispatchAll)) {
     fail(action, "the option dispatcher must be a ToolDispatcher over the tools");
   }
   if (options?.toolChoice !== undefined || options?.parallel !== undefined) {
     fail(action, "toolChoice and parallel have no effect here");
   }
-  const approvals = given.approvals?.forCalls(action, dispatcher, Object(context));
+  const approvals = settings.approvals?.forCalls(action, dispatcher, Object(context));
   const exported = formats.exportTools(source, target, options);
   const { names } = exported;
   // A framework passes one call at a time.
@@ -108,9 +108,9 @@ export function runnable<Of extends Target, Context>(
 function failureOf(result: ToolResult): ToolResult {
   if (!isSuspended(result)) return result;
   const { error: { code, message }, questions } = result;
-  const asked = questions.map((question) => clip(question.message, 300)).join("; ");
+  const messages = questions.map((question) => clip(question.message, 300)).join("; ");
   const advice = "The call resumes after the answer; do not repeat it";
-  return ToolResult.error(code, `${message}. The call waits for: ${asked}. ${advice}`);
+  return ToolResult.error(code, `${message}. The call waits for: ${messages}. ${advice}`);
 }
 
 type AiSdkOutput<Version extends 6 | 7> = Version extends 6
@@ -212,7 +212,7 @@ export function toAiSdkTools<Context, Version extends 6 | 7 = 7>(
       ...defined({ needsApproval }),
       toModelOutput: version === 7
         ? toModelOutput
-        : (given: { toolCallId: string; output: unknown }) => olderOutput(toModelOutput(given)),
+        : (result: { toolCallId: string; output: unknown }) => olderOutput(toModelOutput(result)),
     };
     // The version determines the form of the output, so the type is right.
     setOwn(set, toolName, runs as unknown as RunnableAiSdkTool<Version>);

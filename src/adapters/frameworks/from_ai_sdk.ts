@@ -57,11 +57,11 @@ function toTool(name: string, tool: Fields, options: ExistingToolsOptions): Tool
   const read = (field: string): unknown => schemaOf(`${action}: ${field}`, tool[field]);
   const provider = defined({ strict, deferLoading });
   const run = (input: unknown, context: ToolContext): ToolOutput<unknown> => {
-    const { callId: toolCallId, signal: abortSignal, context: given } = context;
-    const call = { toolCallId, abortSignal, messages: [], context: given ?? {} };
+    const { callId: toolCallId, signal: abortSignal, context: hostContext } = context;
+    const call = { toolCallId, abortSignal, messages: [], context: hostContext ?? {} };
     const output: unknown = Reflect.apply(execute as () => unknown, tool, [
       input,
-      { ...call, experimental_context: given },
+      { ...call, experimental_context: hostContext },
     ]);
     const result = async (output: unknown) =>
       isFunction(toModelOutput)
@@ -92,14 +92,14 @@ function toTool(name: string, tool: Fields, options: ExistingToolsOptions): Tool
 /** Returns a schema with the SDK's validation, if it has any. */
 function schemaOf(action: string, schema: unknown): unknown {
   // `lazySchema` of the SDK returns a function that creates the schema.
-  const given = isFunction(schema) && !isStandardSchema(schema) ? schema() : schema;
-  if (!isObject(given) || !(Symbol.for("vercel.ai.schema") in given)) return given;
-  const { jsonSchema, validate } = given;
+  const wrapped = isFunction(schema) && !isStandardSchema(schema) ? schema() : schema;
+  if (!isObject(wrapped) || !(Symbol.for("vercel.ai.schema") in wrapped)) return wrapped;
+  const { jsonSchema, validate } = wrapped;
   if (isThenable(jsonSchema)) fail(action, "it is a promise; await it first");
   if (!isFunction(validate)) return { ...Object(jsonSchema) };
   const convert = (): unknown => jsonSchema;
   const check = async (value: unknown): Promise<object> => {
-    const result = Object(await Reflect.apply(validate, given, [value]));
+    const result = Object(await Reflect.apply(validate, wrapped, [value]));
     const { issues = [{ message: `${result.error?.message}` }] } = Object(result.error);
     return result.success === true ? { value: result.value } : { issues };
   };

@@ -232,7 +232,7 @@ class ToolLoop<Context> {
       const { calls, whole } = yield* this.#read(answer, names);
       this.#response = whole;
       this.#carried = { ...this.#carried, ...this.#format.carried?.(whole) };
-      for (const message of this.#format.said(whole)) yield this.#append(message);
+      for (const message of this.#format.messages(whole)) yield this.#append(message);
       const turn = await formats.dispatchCalls(this.#target, calls, this.#callOptions(names));
       signal?.throwIfAborted();
       if (turn.results.some(isSuspended)) return yield this.#end("suspended", turn);

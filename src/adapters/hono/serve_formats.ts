@@ -159,7 +159,7 @@ function dispatchTurn(formats: FormatFunctions, show: http.ShowTools): http.Requ
   const turns = new http.ListCache<Shown>(MAX_EXPORTS, ({ size }) => size * EXPORT_OF_TOOL);
   return async (request) => {
     const { raw, server, param: target, caller: { principal }, toolset } = request;
-    const { selection, bridge, key } = http.readFilters("a turn", raw.url, { takesBridge: true });
+    const { selection, bridge, key } = http.readFilters("a turn", raw.url, { allowsBridge: true });
     server.requireExecution();
     const { narrowed, exported } = turns.of(toolset.available(), `${target} ${key}`, () => {
       const narrowed = selection && toolset.narrow(selection);

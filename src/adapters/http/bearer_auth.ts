@@ -214,10 +214,10 @@ function known(tokens: ReadonlyMap<string, Caller> | undefined): TokenVerifier {
     entries ??= await Promise.all(
       owners.map(async ([token, owner]) => ({ wanted: await digest(token), owner })),
     );
-    const given = await digest(token);
+    const actual = await digest(token);
     let found: Caller | undefined;
     for (const { wanted, owner } of entries) {
-      if (isEqual(given, wanted)) found = owner;
+      if (isEqual(actual, wanted)) found = owner;
     }
     return found;
   };

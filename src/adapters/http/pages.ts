@@ -55,8 +55,8 @@ function fitting<Value>(
   return (text, name) => {
     const value = valueOf(text);
     if (value !== undefined) return value;
-    const given = JSON.stringify(text.slice(0, 60));
-    throw new RequestError(`Query parameter "${name}" is ${given}, and must be ${wanted}`);
+    const shown = JSON.stringify(text.slice(0, 60));
+    throw new RequestError(`Query parameter "${name}" is ${shown}, and must be ${wanted}`);
   };
 }
 
@@ -155,11 +155,11 @@ export function readListingQuery(url: string): ListingQuery {
 /** Reads the parameters of a query, and rejects unknown ones. */
 export function readValues(parameters: URLSearchParams, known: readonly string[]): QueryValues {
   const values: Record<string, unknown> = {};
-  for (const [given, value] of parameters) {
-    const name = known.find((one) => one === given);
+  for (const [parameter, value] of parameters) {
+    const name = known.find((one) => one === parameter);
     if (name === undefined) {
       throw new RequestError(
-        `Query parameter ${JSON.stringify(given.slice(0, 60))} is unknown: ${
+        `Query parameter ${JSON.stringify(parameter.slice(0, 60))} is unknown: ${
           known.length === 0 ? "this route has none" : `known are ${known.join(", ")}`
         }`,
       );
@@ -216,15 +216,15 @@ function readParameters(parameters: URLSearchParams): ListingQuery {
 export function readFilters(
   what: string,
   url: string,
-  { takesBridge = false }: { readonly takesBridge?: boolean } = {},
+  { allowsBridge = false }: { readonly allowsBridge?: boolean } = {},
 ): ListingQuery {
   const query = readListingQuery(url);
   const { search, cursor, format, limit, bridge } = query;
   if (
     search === undefined && cursor === undefined && format === undefined && limit === MAX_PAGE &&
-    (takesBridge || !bridge)
+    (allowsBridge || !bridge)
   ) return query;
-  const allowed = takesBridge ? 'filters and "bridge"' : "filters";
+  const allowed = allowsBridge ? 'filters and "bridge"' : "filters";
   throw new RequestError(`The query of ${what} may have only ${allowed}`);
 }
 

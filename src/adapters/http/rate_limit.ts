@@ -124,11 +124,11 @@ function readLimit(
     windowMs: checkCount(action, windowMs, "the option windowMs"),
   };
   const take: ReadLimit["take"] = async (...request) => {
-    const given = store.take(...request);
+    const reply = store.take(...request);
     // The store in this process returns synchronously.
-    const answer = check.isThenable(given)
-      ? await within(systemClock, storeTimeoutMs, Promise.resolve(given))
-      : given;
+    const answer = check.isThenable(reply)
+      ? await within(systemClock, storeTimeoutMs, Promise.resolve(reply))
+      : reply;
     // Another value could admit a request, and would be sent in the headers.
     if (answer !== TIME_OVER && isCount(answer?.count) && isCount(answer.resetMs)) return answer;
     const why = answer === TIME_OVER

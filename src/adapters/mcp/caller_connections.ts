@@ -118,13 +118,13 @@ export class CallerConnections {
     context: ToolContext,
     work: (connection: McpConnection) => Promise<Result>,
   ): Promise<Result> {
-    const given = await this.#options.authorize(context);
+    const credential = await this.#options.authorize(context);
     const { principal = null, signal } = context;
-    const token = typeof given === "string" ? given : given.token;
+    const token = typeof credential === "string" ? credential : credential.token;
     const call = CallContext.callOf(context);
     if (call !== undefined) redactWith(call, (value) => withoutSecrets(value, [token]));
     const key = await digestOf(JSON.stringify([principal, token]));
-    const own = this.#connections.get(key) ?? this.#add(context.principal, given, token);
+    const own = this.#connections.get(key) ?? this.#add(context.principal, credential, token);
     this.#connections.delete(key);
     this.#connections.set(key, own);
     own.calls++;
@@ -154,7 +154,7 @@ export class CallerConnections {
     for (const [key, own] of this.#connections) this.#remove(key, own);
   }
 
-  #add(principal: string | undefined, given: string | ToolCredential, token: string) {
+  #add(principal: string | undefined, credential: string | ToolCredential, token: string) {
     this.#makeRoom(principal);
     // The provider and the session belong to the import's own connection.
     const { authProvider: _, sessionId: _own, ...http } = this.#http;
@@ -168,8 +168,8 @@ export class CallerConnections {
       requestInit: { ...requestInit, headers },
       fetch: async (...request) => {
         const response = await fetch(...request);
-        if (response.status === 401 && typeof given !== "string") {
-          given.reject().catch(onError);
+        if (response.status === 401 && typeof credential !== "string") {
+          credential.reject().catch(onError);
         }
         return response;
       },

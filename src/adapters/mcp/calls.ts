@@ -214,10 +214,10 @@ function traceHeaders(
   headers: Headers,
   meta: { readonly [key: string]: unknown } | undefined,
 ): Headers {
-  const given = TRACE_FIELDS.filter((field) => typeof meta?.[field] === "string");
-  if (given.length === 0) return headers;
+  const fields = TRACE_FIELDS.filter((field) => typeof meta?.[field] === "string");
+  if (fields.length === 0) return headers;
   const traced = new Headers(headers);
-  for (const field of given) {
+  for (const field of fields) {
     try {
       traced.set(field, String(meta?.[field]));
     } catch {

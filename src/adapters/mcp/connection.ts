@@ -193,7 +193,7 @@ export interface ServerCall {
   readonly isShared?: boolean;
 }
 
-interface Asked {
+interface InputRequest {
   readonly inputRequests: InputRequests;
   readonly requestState?: string;
 }
@@ -218,14 +218,14 @@ export async function callServer(
   let retry: Retry = {};
   for (let round = 1; round <= MAX_ROUNDS; round++) {
     let ended: { readonly value: unknown } | undefined;
-    const asked = await context.step(`round.${round}`, async () => {
+    const requested = await context.step(`round.${round}`, async () => {
       const value = await sendCall(connection, call, retry, context);
-      if (value instanceof AskedByServer) return value.asked;
+      if (value instanceof AskedByServer) return value.requested;
       ended = { value };
       return null;
     });
-    if (asked === null) return ended?.value;
-    const questions = Object.entries(asked.inputRequests)
+    if (requested === null) return ended?.value;
+    const questions = Object.entries(requested.inputRequests)
       .map(([key, request]) => [key, questionOf(call.name, request)] as const);
     // Otherwise one caller would act with another one's account. A program with one user has no principals.
     const isForAll = call.isShared === true && Boolean(context.principal);
@@ -238,7 +238,7 @@ export async function callServer(
         [key, await context.ask(`round.${round}.${index}`, question)] as const
       ),
     );
-    retry = { inputResponses: Object.fromEntries(answers), requestState: asked.requestState };
+    retry = { inputResponses: Object.fromEntries(answers), requestState: requested.requestState };
   }
   return ToolResult.error(
     "threw",
@@ -247,10 +247,10 @@ export async function callServer(
 }
 
 class AskedByServer {
-  readonly asked: Asked;
+  readonly requested: InputRequest;
 
-  constructor(asked: Asked) {
-    this.asked = asked;
+  constructor(requested: InputRequest) {
+    this.requested = requested;
   }
 }
 
@@ -286,7 +286,7 @@ async function sendCall(
         timeout: MAX_TIMEOUT_MS,
         onprogress: ({ progress, total, message }) => context.progress(progress, total, message),
       });
-      return isAsked(result) ? new AskedByServer(result) : valueOf(result);
+      return isInputRequest(result) ? new AskedByServer(result) : valueOf(result);
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof UnreadInput) {
@@ -329,7 +329,7 @@ async function answers(client: Client, signal: AbortSignal): Promise<boolean> {
 }
 
 /** Returns true for a result with questions, which the SDK's type of results omits. */
-function isAsked(result: object): result is Asked {
+function isInputRequest(result: object): result is InputRequest {
   return "resultType" in result && result.resultType === "input_required" &&
     "inputRequests" in result && isObject(result.inputRequests);
 }

@@ -293,10 +293,10 @@ class McpService {
       },
     );
     const wrong = body === NOT_JSON ? { body: NOT_JSON } : {};
-    const given = new Request(url, { method, headers, signal, ...wrong });
+    const forwarded = new Request(url, { method, headers, signal, ...wrong });
     let answer: Response;
     try {
-      answer = await handler.fetch(given, { parsedBody: body === NOT_JSON ? undefined : body });
+      answer = await handler.fetch(forwarded, { parsedBody: body === NOT_JSON ? undefined : body });
     } finally {
       if (!isFollowing) release?.();
     }

@@ -226,10 +226,10 @@ export class CallQuestions {
         })),
       );
     }
-    const asked = this.#unasked.map(({ message, url }) =>
+    const texts = this.#unasked.map(({ message, url }) =>
       JSON.stringify(message) + (url === undefined ? "" : ` (visit ${url}, then call again)`)
     );
-    const why = `The call needs an answer to ${asked.join(" and ")}, and this client cannot be ` +
+    const why = `The call needs an answer to ${texts.join(" and ")}, and this client cannot be ` +
       'asked here: use a client that negotiates MCP 2026-07-28 (versionNegotiation: { mode: "auto" } ' +
       "in the official client), or a client that has a session and declares elicitation";
     return ToolResult.error(code, why, { durationMs });

@@ -130,9 +130,9 @@ export class ToolsetServer extends mcp.McpServer {
     });
     this.server.setRequestHandler("tools/call", ({ params }, { mcpReq }) => {
       const sent = isRequest(body) ? body.params : undefined;
-      const given = isObject(sent) && isObject(sent["arguments"]) ? sent["arguments"] : {};
+      const args = isObject(sent) && isObject(sent["arguments"]) ? sent["arguments"] : {};
       const { id, signal, log, notify } = mcpReq;
-      return callTool(request, list(), { ...params, arguments: given }, {
+      return callTool(request, list(), { ...params, arguments: args }, {
         id,
         client: new http.ClientSignal({ signal }),
         session,
@@ -157,7 +157,7 @@ export class ToolsetServer extends mcp.McpServer {
       declared,
       responses,
       state: typeof state === "string" ? state : undefined,
-      ask: answers && ((asked, signal) => answers.ask(key, asked, send, signal)),
+      ask: answers && ((question, signal) => answers.ask(key, question, send, signal)),
     };
   }
 

@@ -139,13 +139,13 @@ function detailsOf(
 ): Readonly<Record<string, unknown>> {
   const { status, questions = [], result, tool } = task;
   if (status === "input_required") {
-    const asked = questions.flatMap((question) => {
+    const requests = questions.flatMap((question) => {
       const request = askable(question, declared);
       return request === undefined ? [] : [[keyOf(task, question), request] as const];
     });
     return {
-      inputRequests: Object.fromEntries(asked),
-      ...(asked.length < questions.length && { statusMessage: UNANSWERABLE }),
+      inputRequests: Object.fromEntries(requests),
+      ...(requests.length < questions.length && { statusMessage: UNANSWERABLE }),
     };
   }
   if (result === undefined || status !== "completed" && status !== "failed") return {};

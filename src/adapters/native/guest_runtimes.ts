@@ -184,10 +184,10 @@ export function denoGuest(deno: DenoRuntime): GuestRuntime {
  * Node as a guest.
  *
  * @param version Node's version.
- * @param given The package koffi, if this module cannot import it.
+ * @param library The package koffi, if this module cannot import it.
  */
-export async function nodeGuest(version: string, given?: Koffi): Promise<GuestRuntime> {
-  const koffi = given ?? await importKoffi();
+export async function nodeGuest(version: string, library?: Koffi): Promise<GuestRuntime> {
+  const koffi = library ?? await importKoffi();
   return {
     name: `node ${version}`,
     wakes: ["fd"],

@@ -320,10 +320,10 @@ export class HostBridge {
       // First sends the list, because the host may read it as soon as it has the result.
       if (tools.isListStale && tools === this.#tools) this.#list(tools);
       if (!("ok" in result)) return this.#replies.failure(id, result.code, result.message, tool);
-      const said = !result.ok && result.error.code === "aborted"
+      const reported = !result.ok && result.error.code === "aborted"
         ? { ...result, error: withReason(result.error, signal) }
         : result;
-      this.#replies.result(id, said, tool);
+      this.#replies.result(id, reported, tool);
     });
   }
 

@@ -57,8 +57,8 @@ export function listIn(
   const prefix = workerKey(registry, "");
   if (value === undefined || !key.startsWith(prefix)) return undefined;
   const words = (field: string): readonly string[] => {
-    const given = value[field];
-    return isListOf(given, isWord) ? given as readonly string[] : [];
+    const list = value[field];
+    return isListOf(list, isWord) ? list as readonly string[] : [];
   };
   const [worker = ""] = key.slice(prefix.length).split(".");
   return { worker, up: words("up"), down: words("down"), tooLarge: words("tooLarge") };

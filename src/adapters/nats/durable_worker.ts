@@ -338,8 +338,8 @@ export class DurableWorker {
     const found = await records.read(key);
     // Another run has the lease, and ends the task.
     if (found?.record.result !== undefined) delivery.ack();
-    const given = await result;
-    const { acknowledged, ran } = given.ok ? {} : given.error;
+    const settled = await result;
+    const { acknowledged, ran } = settled.ok ? {} : settled.error;
     if (acknowledged !== false) this.#tell(call, { type: "stopped", ran });
   }
 

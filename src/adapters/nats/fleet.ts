@@ -141,9 +141,9 @@ export function listenForWorkers(
   const late = new Set<string>();
   return listen(presenceSubject(name, "*"), ({ data, subject }) => {
     const id = subject.slice(presenceSubject(name, "").length);
-    const said = seal.unwrap(data, subject, "worker");
-    if (!isObject(said) || said["worker"] !== id) return;
-    const { time, revision } = said;
+    const presence = seal.unwrap(data, subject, "worker");
+    if (!isObject(presence) || presence["worker"] !== id) return;
+    const { time, revision } = presence;
     if (typeof revision === "number") expect(revision);
     if (!isKnown(id)) {
       last.delete(id);
@@ -159,7 +159,7 @@ export function listenForWorkers(
     }
     last.set(id, time);
     late.delete(id);
-    hear(said as unknown as PresenceMessage);
+    hear(presence as unknown as PresenceMessage);
   });
 }
 

@@ -109,11 +109,11 @@ export class RemoteCalls {
       if (worker === undefined) {
         if (last?.result !== undefined) return afterMiss(last.result, mayHaveRun);
         const what = tried.size === 0 ? "serves the tool" : "accepts the call now";
-        const said = last?.why === undefined ? "" : ` (${last.why})`;
+        const reason = last?.why === undefined ? "" : ` (${last.why})`;
         const [ran, outcome] = mayHaveRun
           ? ["unknown", "the tool may have run"] as const
           : ["no", "nothing has run"] as const;
-        return unavailable(id, `there is no worker that ${what}${said}; ${outcome}`, ran);
+        return unavailable(id, `there is no worker that ${what}${reason}; ${outcome}`, ran);
       }
       tried.add(worker);
       const end = await this.#send(worker, call);

@@ -50,9 +50,9 @@ const OPTIONS = {
   ...NATS_OPTIONS,
 };
 
-/** @param given The options, without the fields of other functions. */
-function readOptions(options: RemoteToolsOptions, given: object): RemoteSettings {
-  const fields = check.readFields(ACTION, given, OPTIONS);
+/** @param own The options, without the fields of other functions. */
+function readOptions(options: RemoteToolsOptions, own: object): RemoteSettings {
+  const fields = check.readFields(ACTION, own, OPTIONS);
   const { registry, inboxPrefix = "_INBOX", maxOwnerBytes, telemetry, ...read } = fields;
   if (registry === undefined) fail(ACTION, "the option registry is required");
   const link = readLinkSettings(ACTION, "caller", read, options);
@@ -171,9 +171,9 @@ export function remoteToolsPerCall(
   connect: () => Promise<NatsConnection>,
   options: PerCallToolsOptions,
 ): PerCallTools {
-  const { maxAgeMs = 10_000, ...given } = { ...options };
+  const { maxAgeMs = 10_000, ...common } = { ...options };
   check.numberFrom(0, check.MAX_TIMEOUT_MS)(ACTION, maxAgeMs, "maxAgeMs");
-  const settings = readOptions(options, given);
+  const settings = readOptions(options, common);
   const fleet = new Fleet();
   const sync = new Sync(settings, fleet, {
     async open() {

@@ -39,21 +39,21 @@ export function isRefused(error: unknown): boolean {
 
 export function problemOf(error: unknown, connection: NatsConnection): string {
   if (connection.isClosed()) return "the connection to NATS is closed";
-  const said = describeThrown(error);
+  const message = describeThrown(error);
   if (error instanceof JetStreamApiError) {
     if (NO_JETSTREAM.includes(error.code)) {
-      return `JetStream is not enabled for this account (${said})`;
+      return `JetStream is not enabled for this account (${message})`;
     }
-    if (NO_RESOURCES.includes(error.code)) return `a limit of the server is reached (${said})`;
+    if (NO_RESOURCES.includes(error.code)) return `a limit of the server is reached (${message})`;
   }
   const name = error instanceof Error ? error.name : "";
-  if (name === "PermissionViolationError" || /permissions violation/i.test(said)) {
-    return `the user of the connection has no permission (${said})`;
+  if (name === "PermissionViolationError" || /permissions violation/i.test(message)) {
+    return `the user of the connection has no permission (${message})`;
   }
-  if (name === "TimeoutError" || name === "NoRespondersError" || /no responders/.test(said)) {
-    return `the server does not answer (${said || name})`;
+  if (name === "TimeoutError" || name === "NoRespondersError" || /no responders/.test(message)) {
+    return `the server does not answer (${message || name})`;
   }
-  return said;
+  return message;
 }
 
 /** Returns how far this machine's clock is ahead of the server's, in milliseconds. */

@@ -275,16 +275,16 @@ export class Sync {
       });
       step.then(output.close, output.close);
       yield* output.taken();
-      let asked: { readonly ticket: string; readonly questions: readonly Question[] };
+      let waiting: { readonly ticket: string; readonly questions: readonly Question[] };
       try {
-        asked = await step;
+        waiting = await step;
       } catch (error) {
         if (error !== ENDED) throw error;
         return end;
       }
-      const answered = await answersOf(asked.questions, params, context);
-      isForPerson = asked.questions.some(({ resumes }) => resumes);
-      request = { ...who, ticket: asked.ticket, run: nuid.next(), ...answered };
+      const answered = await answersOf(waiting.questions, params, context);
+      isForPerson = waiting.questions.some(({ resumes }) => resumes);
+      request = { ...who, ticket: waiting.ticket, run: nuid.next(), ...answered };
     }
   }
 
@@ -321,11 +321,11 @@ const PERSON_MS = 1_200_000;
 
 async function answersOf(
   questions: readonly Question[],
-  given: unknown,
+  args: unknown,
   context: ToolContext,
 ): Promise<Pick<CallRequest, "answers" | "mute">> {
   const ask = async (question: Question) =>
-    [question.key, await context.ask(question.key, forwardedQuestion(question, given))] as const;
+    [question.key, await context.ask(question.key, forwardedQuestion(question, args))] as const;
   try {
     const answers: Answers = Object.fromEntries(await Promise.all(questions.map(ask)));
     return { answers };

@@ -101,9 +101,9 @@ export function importOpenApi(
 export function importOpenApi(document: unknown, options?: OpenApiImportOptions): kit.ImportResult;
 export function importOpenApi(
   document: unknown,
-  given: OpenApiImportOptions | kit.WithPins<OpenApiImportOptions> = {},
+  settings: OpenApiImportOptions | kit.WithPins<OpenApiImportOptions> = {},
 ): kit.ImportResult | Promise<kit.PinnedImport> {
-  const { pins, ...options } = given;
+  const { pins, ...options } = settings;
   const session = new ImportSession("openapi", options);
   checkOptions(options);
   const root = readRoot(session, document);
@@ -327,9 +327,9 @@ function readDescription(
   }
   Object.assign(draft.provider, readToolHints(value));
   // Annotations of the source take precedence over annotations that plue has derived on export.
-  const { annotations: given = kit.objectIn(value, "x-tool-annotations") } = draft.provider;
-  draft.hints = { ...documents.METHOD_HINTS.get(method.toLowerCase()), ...kit.readHints(given) };
-  if (given !== undefined) draft.provider.annotations = given;
+  const { annotations: hints = kit.objectIn(value, "x-tool-annotations") } = draft.provider;
+  draft.hints = { ...documents.METHOD_HINTS.get(method.toLowerCase()), ...kit.readHints(hints) };
+  if (hints !== undefined) draft.provider.annotations = hints;
   const meta = kit.objectIn(value, "x-tool-meta");
   if (meta !== undefined && !Object.hasOwn(meta, "provider")) draft.meta = meta;
 }
@@ -415,9 +415,9 @@ const TOOL_HINTS: { readonly [Hint in keyof ProviderHints]: (value: unknown) => 
 };
 
 function readToolHints(operation: unknown): ProviderHints {
-  const given = kit.objectIn(operation, "x-tool-hints");
+  const declared = kit.objectIn(operation, "x-tool-hints");
   const hints = Object.entries(TOOL_HINTS).filter(([hint, isValid]) =>
-    isValid(member(given, hint))
+    isValid(member(declared, hint))
   );
-  return Object.fromEntries(hints.map(([hint]) => [hint, member(given, hint)]));
+  return Object.fromEntries(hints.map(([hint]) => [hint, member(declared, hint)]));
 }

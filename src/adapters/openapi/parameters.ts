@@ -48,14 +48,14 @@ export function readParameters(
   operation: Located,
 ): readonly ReadParameter[] | string {
   const found = new Map<string, Located>();
-  const given = [item, operation].flatMap(({ value, path }) =>
+  const listed = [item, operation].flatMap(({ value, path }) =>
     (listIn(value, "parameters") ?? []).map((raw, at) => ({
       raw,
       path: `${path}/parameters/${at}`,
     }))
   );
-  if (given.length > MAX_PARAMETERS) return `it has more than ${MAX_PARAMETERS} parameters`;
-  for (const { raw, path } of given) {
+  if (listed.length > MAX_PARAMETERS) return `it has more than ${MAX_PARAMETERS} parameters`;
+  for (const { raw, path } of listed) {
     const value = context.document.resolve(raw, path)?.value;
     const name = textIn(value, "name");
     const place = textIn(value, "in");

@@ -28,13 +28,13 @@ export interface ValueStyle {
 }
 
 /** Returns the style of a Parameter Object or an Encoding Object. */
-export function styleOf(given: JsonRecord, place: ParameterPlace, json: boolean): ValueStyle {
+export function styleOf(definition: JsonRecord, place: ParameterPlace, json: boolean): ValueStyle {
   const styles: readonly ParameterStyle[] = STYLES[place];
-  const style = styles.find((one) => one === given["style"]) ?? STYLES[place][0];
-  const allowReserved = place === "query" && flagIn(given, "allowReserved") === true;
+  const style = styles.find((one) => one === definition["style"]) ?? STYLES[place][0];
+  const allowReserved = place === "query" && flagIn(definition, "allowReserved") === true;
   return {
     style,
-    explode: flagIn(given, "explode") ?? (style === "form"),
+    explode: flagIn(definition, "explode") ?? (style === "form"),
     ...(allowReserved ? { allowReserved } : {}),
     ...(json ? { json } : {}),
   };

@@ -267,8 +267,8 @@ class ToolPins implements formats.ImportPins {
 
   async #inTime<Answer>(answer: Promise<Answer>): Promise<Answer> {
     const { storeTimeoutMs } = this.#options;
-    const given = await within(systemClock, storeTimeoutMs, answer);
-    if (given !== TIME_OVER) return given;
+    const value = await within(systemClock, storeTimeoutMs, answer);
+    if (value !== TIME_OVER) return value;
     throw new Error(`The store did not answer within ${storeTimeoutMs} ms`);
   }
 

@@ -312,8 +312,8 @@ export function cedarPolicy(engine: CedarEngine, options: CedarPolicyOptions): E
   const { principal, action = { type: "Action", id: "call" }, context = {}, entities = [] } =
     fields;
   // The request is copied, because cached decisions require a request that never changes.
-  const given = { principal, action, context, entities };
-  const request = attempt(MAKE_CEDAR, () => copyJson(given, "its request"));
+  const inputs = { principal, action, context, entities };
+  const request = attempt(MAKE_CEDAR, () => copyJson(inputs, "its request"));
   const preparsedPolicySetId = parsed(engine, policies);
   const ofCall = (call: RuleCall): object => ({
     principal: { type: principal.type, id: call.principal ?? principal.id },

@@ -211,12 +211,12 @@ class StoredResults {
    */
   async find(
     call: Call,
-    { tags: given = [] }: CachedTool,
+    { tags: tagOption = [] }: CachedTool,
   ): Promise<StoredResult | Slot | undefined> {
     const { options, settings, tool } = call;
     const info = new CallView(call);
     const { principal, arguments: args, context = null } = info;
-    const names = typeof given === "function" ? given(info) : given;
+    const names = typeof tagOption === "function" ? tagOption(info) : tagOption;
     if (!isTags(names)) throw new TypeError(`The tags of "${tool.id}" must be a list of words`);
     const inputs = attemptOr(undefined, () => copyJson([args, context], "the inputs of a result"));
     if (inputs === undefined) return undefined;

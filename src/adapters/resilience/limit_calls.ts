@@ -85,9 +85,9 @@ const CHECKS = {
  */
 export function limitCalls(limits: readonly CallLimit[], options: CallLimitOptions = {}): Layer {
   if (!Array.isArray(limits)) fail(ACTION, "the limits must be a list");
-  const rules = limits.map((given: CallLimit, index) => {
+  const rules = limits.map((rule: CallLimit, index) => {
     const pointer = (field: string): string => `/${index}/${field}`;
-    const { per, of = "tool", limit, tools } = check.readFields(ACTION, given, CHECKS, pointer);
+    const { per, of = "tool", limit, tools } = check.readFields(ACTION, rule, CHECKS, pointer);
     if (per === undefined) fail(ACTION, `${pointer("per")} is missing`);
     if (limit === undefined) fail(ACTION, `${pointer("limit")} is missing`);
     const times = limit === 1 ? "once" : `${limit} times`;

@@ -152,11 +152,11 @@ function timeCondition([from, to]: readonly [string, string], timeZone = "UTC"):
   };
 }
 
-function schemaCondition(argument: string, given: JsonSchema, at: string): Condition {
-  const { dialect } = schemas.checkSchema(given, `the condition "${at}"`);
+function schemaCondition(argument: string, condition: JsonSchema, at: string): Condition {
+  const { dialect } = schemas.checkSchema(condition, `the condition "${at}"`);
   if (dialect !== DIALECT) fail(ACTION, `"${at}" must be of draft 2020-12`);
-  const problem = `must fit ${JSON.stringify(given).slice(0, 200)}`;
-  const schema = withType(given, at);
+  const problem = `must fit ${JSON.stringify(condition).slice(0, 200)}`;
+  const schema = withType(condition, at);
   return argumentCondition(argument, at, problem, (value, { engine }) => {
     // With the length, the steps of the check of a short value need not be estimated.
     const length = isText(value) ? 6 * value.length + 2 : typeof value === "object" ? Infinity : 25;
@@ -178,7 +178,7 @@ export function argumentCondition(
 ): Condition {
   const steps = schemas.pointerSteps(checkPointer(ACTION, argument, `"${at}"`));
   return (call) => {
-    const value = argumentAt(call.given, call.tool.parameters, steps);
+    const value = argumentAt(call.sharedArguments, call.tool.parameters, steps);
     // The schema of a library may return NaN, which is within all limits.
     const isMet = value !== undefined && !Number.isNaN(value) && accepts(value, call);
     return isMet ? undefined : `its argument "${argument}" ${problem}`;
@@ -215,12 +215,12 @@ const TYPES: { readonly [type: string]: RegExp } = {
 };
 
 /** Adds the type that the keywords imply: the text "5" must not satisfy `maximum`. */
-function withType(given: JsonSchema, at: string): JsonSchema {
-  if (!isObject(given)) return given;
+function withType(condition: JsonSchema, at: string): JsonSchema {
+  if (!isObject(condition)) return condition;
   const [type, ...others] = Object.keys(TYPES).filter((type) =>
-    Object.keys(given).some((keyword) => TYPES[type]?.test(keyword))
+    Object.keys(condition).some((keyword) => TYPES[type]?.test(keyword))
   );
-  const schema = type === undefined || others.length > 0 ? given : { type, ...given };
+  const schema = type === undefined || others.length > 0 ? condition : { type, ...condition };
   checkTyped(schema, at);
   return schema;
 }
@@ -230,8 +230,8 @@ function withType(given: JsonSchema, at: string): JsonSchema {
  * keywords without an effect: with `max` instead of `maximum`, all numbers would pass.
  */
 function checkTyped(schema: check.JsonSchemaObject, at: string, isPart = true): void {
-  const { type: given = Object.keys(TYPES), format } = schema;
-  const types = [given].flat().map((type) => type === "integer" ? "number" : type);
+  const { type: declared = Object.keys(TYPES), format } = schema;
+  const types = [declared].flat().map((type) => type === "integer" ? "number" : type);
   const idle = Object.keys(schema).find((keyword) =>
     !schemas.KEYWORDS[DIALECT].has(keyword) ||
     Object.entries(TYPES).some(([type, of]) => of.test(keyword) && !types.includes(type)) ||

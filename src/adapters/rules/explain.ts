@@ -107,10 +107,10 @@ export function explainTool(fields: Partial<check.ToolDefinition> = {}): check.T
       additionalProperties: false,
     },
     ...fields,
-    async execute(given, context) {
+    async execute(input, context) {
       const call = calls.CallContext.callOf(context) ??
         check.fail("explain a call", "a dispatcher must run it");
-      const { tool: name, arguments: args } = given as { tool: string; arguments?: unknown };
+      const { tool: name, arguments: args } = input as { tool: string; arguments?: unknown };
       const { toolset, options: { signal: _, ...options } } = call;
       const dispatcher = { toolset, settings: call.settings as calls.KernelSettings };
       return await explainCall(dispatcher, { name, arguments: args }, options);

@@ -70,9 +70,9 @@ export function rules(
   const fields = check.readFields(ACTION, options, CHECKS);
   const { store = memoryCallStore(), sessionTtlMs = 30 * 86_400_000, labels = {} } = fields;
   check.checkPort(ACTION, "store", store, ["get", "create", "update", "delete"]);
-  const patterns = Object.entries(labels).map(([pattern, given]): tools.LabelPattern => [
+  const patterns = Object.entries(labels).map(([pattern, own]): tools.LabelPattern => [
     tools.toolMatcher(ACTION, pattern, "the id"),
-    tools.readLabels(ACTION, given as ToolLabels),
+    tools.readLabels(ACTION, own as ToolLabels),
   ]);
   const checked = checkRules(list);
   const rulesFor: RulesFor = (tool) => tools.rulesOf(tool, checked, patterns);

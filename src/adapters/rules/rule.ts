@@ -88,7 +88,7 @@ export class CallFacts extends CallView {
   /** The member `tenant` of the host's context: a text, or a whole number as a text. */
   readonly tenant: string | undefined;
   /** The arguments for conditions, which only read them: the copy for rules takes longer. */
-  readonly given: unknown;
+  readonly sharedArguments: unknown;
   /** The engine of the registry that runs the tool. */
   readonly engine: SchemaEngine;
   /** Counts the call in a scope, unless its tool does not run. Returns false at the maximum. */
@@ -102,7 +102,7 @@ export class CallFacts extends CallView {
     this.tool = own.tool;
     this.toolLabels = own.labels;
     this.tenant = tenantOf(call.options.context);
-    this.given = call.arguments;
+    this.sharedArguments = call.arguments;
     this.engine = call.host.engine;
     this.count = count;
     this.#call = call;

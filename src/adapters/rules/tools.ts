@@ -37,8 +37,8 @@ const checkLabels = check.createCheck(
 const LABELS = { produces: checkLabels, reads: checkLabels, sends: check.checkFlag };
 
 /** Checks labels. @throws {TypeError} */
-export function readLabels(action: string, given: object): check.ToolLabels {
-  return check.readFields(action, given, LABELS);
+export function readLabels(action: string, labels: object): check.ToolLabels {
+  return check.readFields(action, labels, LABELS);
 }
 
 /** The operator's labels of the tools that match. */
@@ -89,6 +89,6 @@ function labelsOf(
   const sends = !(check.isPinned(original) && annotations.openWorldHint === false);
   const implied = isImported ? { produces: ["untrusted"], sends } : {};
   const own = readLabels(`use the labels of "${id}"`, labels ?? implied);
-  const [, given] = patterns.find(([matches]) => chain.some(matches)) ?? [];
-  return { produces: [], reads: [], sends: false, ...own, ...given };
+  const [, configured] = patterns.find(([matches]) => chain.some(matches)) ?? [];
+  return { produces: [], reads: [], sends: false, ...own, ...configured };
 }

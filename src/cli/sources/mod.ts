@@ -176,11 +176,11 @@ export async function loadTools(
 
 /** Prints each error of a tool only once, because the same function may fail at each listing. */
 function warner({ stderr }: CommandIo): (report: RegistryErrorReport) => void {
-  const told = new Set<string>();
+  const printed = new Set<string>();
   return ({ phase, toolId, error }) => {
     const what = `${phase} of "${toolId}"`;
-    if (told.has(what)) return;
-    told.add(what);
+    if (printed.has(what)) return;
+    printed.add(what);
     stderr.write(`warning: ${what}: ${cleanText(describeThrown(error), 1_000)}\n`);
   };
 }

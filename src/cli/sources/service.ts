@@ -182,7 +182,7 @@ async function* callRemotely(
     // If this call is suspended and resumed, the service's call must not begin again.
     let begins = false;
     await context.step(`begun.${round}`, () => begins = true);
-    let asked: Waiting | null = null;
+    let pending: Waiting | null = null;
     if (begins) {
       const started = (place: string): void => void (task = place);
       const outcome = yield* run(service, path, body, context, started);
@@ -190,9 +190,9 @@ async function* callRemotely(
         task = undefined;
         return outcome.ok ? outcome.content : outcome;
       }
-      asked = outcome;
+      pending = outcome;
     }
-    const waiting = await context.step(`asked.${round}`, () => asked);
+    const waiting = await context.step(`asked.${round}`, () => pending);
     if (waiting === null) {
       return ToolResult.error("unavailable", "The call was interrupted; it may have run", {
         ran: "unknown",

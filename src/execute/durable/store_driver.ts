@@ -51,16 +51,16 @@ export function createCallStore(driver: StoreDriver): stores.CallStore {
   };
   async function put(
     key: string,
-    given: Uint8Array,
+    bytes: Uint8Array,
     expected: number | null,
     { expiresAt = Infinity, dueAt = Infinity }: stores.StoreOptions = {},
   ): Promise<number | undefined> {
-    stores.checkStored(key, given);
+    stores.checkStored(key, bytes);
     const [expires = null, due = null] = [expiresAt, dueAt].map((at) =>
       at === Infinity ? null : at
     );
     // A copy, because the value may be sent after the caller has changed the array.
-    const value = given.slice();
+    const value = bytes.slice();
     return await driver.put({ key, value, expected, expires, due }).catch(failed);
   }
   return {

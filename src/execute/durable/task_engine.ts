@@ -115,8 +115,8 @@ export class TaskEngine<R extends RunRecord> {
     const { records: { clock }, log, retryMs, isOver, isRefused } = this.#settings;
     lease.renew(abort, log, extend);
     try {
-      const given = await result;
-      let stored = given;
+      const outcome = await result;
+      let stored = outcome;
       for (let tries = 1;; tries++) {
         try {
           return await lease.change((record) => end(record, stored));
@@ -136,7 +136,7 @@ export class TaskEngine<R extends RunRecord> {
           if (replaced === undefined) {
             extend();
             await new Promise<void>((resolve) => void clock.setTimeout(resolve, retryMs));
-          } else if (stored === given) stored = replaced;
+          } else if (stored === outcome) stored = replaced;
           else throw error;
         }
       }

@@ -76,7 +76,7 @@ export interface TaskPolicy {
   failed(records: tasks.TaskRecords, key: string, tool: string): Promise<void>;
 }
 
-export type Asked = Pick<TaskRecord, "ticket" | "questions" | "answers">;
+export type Pending = Pick<TaskRecord, "ticket" | "questions" | "answers">;
 
 export const NOT_RUN = { ran: "no" } as const;
 /** The maximum number of runs of a task whose processes die. */
@@ -197,9 +197,9 @@ export class TaskRuns {
   /**
    * Updates the record of a run until the run has ended.
    *
-   * @param asked The questions that the run has answers to, and their ticket.
+   * @param pending The questions that the run has answers to, and their ticket.
    */
-  keep(lease: Lease<TaskRecord>, run: Run, asked?: Asked, ended = (): void => {}): void {
+  keep(lease: Lease<TaskRecord>, run: Run, pending?: Pending, ended = (): void => {}): void {
     const { key, record: { tool } } = lease;
     const [, owner = ""] = key.split(".");
     run.detach();
@@ -208,7 +208,7 @@ export class TaskRuns {
     storeProgress(lease, run, this);
     let isDead = false;
     const end = (record: TaskRecord, result: ToolResult): TaskRecord => {
-      const last = this.#end(record, result, run, asked);
+      const last = this.#end(record, result, run, pending);
       isDead = last.status === "failed";
       return last;
     };
@@ -225,16 +225,16 @@ export class TaskRuns {
   }
 
   /** Returns the record of a run that has ended: with its result, or with its questions. */
-  #end(record: TaskRecord, result: ToolResult, run: Run, asked: Asked | undefined): TaskRecord {
+  #end(record: TaskRecord, result: ToolResult, run: Run, pending?: Pending): TaskRecord {
     const now = { ...record, ...run.emitted };
     // If nothing has run, the ticket is still valid, and the task waits for answers again.
-    const waits = asked && !result.ok && result.error.retryable && result.error.ran === "no";
+    const waits = pending && !result.ok && result.error.retryable && result.error.ran === "no";
     if (!isSuspended(result) && !waits) {
       const next = this.#policy?.retry(now, result, this.records.now());
       if (next !== undefined) return { ...next, ...this.records.touched() };
       return this.ended(now, result.ok ? "completed" : "failed", result);
     }
-    const { questions, ticket, answers }: Asked = isSuspended(result) ? result : asked ?? {};
+    const { questions, ticket, answers }: Pending = isSuspended(result) ? result : pending ?? {};
     return {
       ...now,
       ...this.records.touched(),

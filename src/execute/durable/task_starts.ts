@@ -16,7 +16,7 @@ import type { ToolDispatcher } from "../tool_dispatcher.ts";
 import { contextDigest, ownerDigest } from "./records.ts";
 import { beginRun } from "./task_engine.ts";
 import { keyOf, type NewTask, type TaskState } from "./task_records.ts";
-import { type Asked, NOT_RUN, type TaskRuns } from "./task_runs.ts";
+import { NOT_RUN, type Pending, type TaskRuns } from "./task_runs.ts";
 import { tooLarge, wrongAnswers } from "./tickets.ts";
 
 /** A call, or a resumed call that is repeated with its ticket. */
@@ -105,7 +105,7 @@ export async function answerTask(
   runs: TaskRuns,
   dispatcher: ToolDispatcher,
   id: string,
-  given: Answers,
+  added: Answers,
   context: DispatchContext,
 ): Promise<TaskState | ToolFailure | undefined> {
   const { principal } = context;
@@ -114,7 +114,7 @@ export async function answerTask(
   const before = await runs.find(id, { principal, toolset });
   if (key === undefined || before === undefined) return undefined;
   const keys = (before.questions ?? []).map((question) => question.key);
-  const wrong = wrongAnswers(given, keys) ?? tooLarge({ ...given, ...before.answers });
+  const wrong = wrongAnswers(added, keys) ?? tooLarge({ ...added, ...before.answers });
   if (await contextDigest(context.context) !== before.context) {
     const why = "its host passed another context for the call";
     return ToolResult.error("ticket_refused", `Cannot answer the task: ${why}`, NOT_RUN);
@@ -122,34 +122,34 @@ export async function answerTask(
   if (before.status === "input_required" && wrong !== undefined) {
     return ToolResult.error("invalid_arguments", `Cannot answer the task: ${wrong}`);
   }
-  const answers = given ?? {};
+  const answers = added ?? {};
   const { ticket = "" } = before;
   const owner = await ownerDigest(principal);
   const refused = runs.checkRunning(owner, before.tool);
   if (refused !== undefined) return refused;
-  let asked: Asked | undefined;
+  let pending: Pending | undefined;
   return await runs.counted(owner, async () => {
     // The ticket is used once, even with concurrent answers.
     const { lease, record: after } = await runs.records.claim(key, (now, begun) => {
-      asked = undefined;
+      pending = undefined;
       if (now?.status !== "input_required" || now.ticket !== ticket) return undefined;
       const { questions = [], ticket: _, answers: earlier, ...rest } = now;
-      asked = { ticket, questions, ...(earlier && { answers: earlier }) };
+      pending = { ticket, questions, ...(earlier && { answers: earlier }) };
       const missing = questions.filter((question) => !Object.hasOwn(answers, question.key));
       return missing.length > 0
         ? { ...now, questions: missing, answers: { ...answers, ...earlier } }
         : { ...rest, status: "working", ...begun };
     });
     if (after === undefined) return undefined;
-    if (asked === undefined) {
+    if (pending === undefined) {
       return ToolResult.error(
         "ticket_refused",
         "Cannot answer the task: it does not wait for an answer now",
       );
     }
     if (lease !== undefined) {
-      const all = { ...answers, ...(asked as Asked).answers };
-      runs.keep(lease, beginRun(context, (own) => dispatcher.resume(ticket, all, own)), asked);
+      const all = { ...answers, ...(pending as Pending).answers };
+      runs.keep(lease, beginRun(context, (own) => dispatcher.resume(ticket, all, own)), pending);
     }
     return runs.records.shown(after);
   });
@@ -159,10 +159,10 @@ export async function answerTask(
 function admit(
   runs: TaskRuns,
   dispatcher: ToolDispatcher,
-  given: ToolCall,
+  request: ToolCall,
   owner: string,
 ): Pick<NewTask, "tool" | "call"> | ToolFailure {
-  const [tool, call] = findTool(dispatcher, given);
+  const [tool, call] = findTool(dispatcher, request);
   if (tool === undefined) return unknownTool(clip(String(call.name)));
   if (tool.execution === "sync") {
     return failure("not_executable", tool.id, "it does not run as a task", NOT_RUN);

@@ -153,10 +153,10 @@ export class CallTasks {
   async answer(
     dispatcher: ToolDispatcher,
     id: string,
-    given: Answers,
+    answers: Answers,
     context: DispatchContext = {},
   ): Promise<TaskState | ToolFailure | undefined> {
-    return await answerTask(this.#runs, dispatcher, id, given, context);
+    return await answerTask(this.#runs, dispatcher, id, answers, context);
   }
 
   /**

@@ -172,11 +172,11 @@ export function createTickets(sealer: TicketSealer, options: TicketOptions = {})
  * @throws {TypeError | RangeError} If an option is invalid.
  */
 export function storedTickets(
-  given: CallStore,
+  calls: CallStore,
   options: Omit<TicketOptions, "store"> = {},
 ): CallTickets {
-  checkStore("make tickets", given);
-  const store = new SettledStore(given);
+  checkStore("make tickets", calls);
+  const store = new SettledStore(calls);
   const place = (ticket: string): string => `ticket.${ticket}`;
   return createTickets({
     async seal(content, id, owner, expiresAt) {
@@ -199,7 +199,7 @@ export function storedTickets(
         ? undefined
         : async () => void await store.update(place(ticket), value, claimed, life);
     },
-  }, { ...options, store: given });
+  }, { ...options, store: calls });
 }
 
 function isUsed({ usedBy }: TicketContent, run: unknown): boolean {
@@ -233,8 +233,8 @@ function otherCall(
   if (callId !== undefined && callId !== call.callId) return "its ticket is for another call";
   if (args === undefined) return undefined;
   try {
-    const given = typeof args === "string" ? JSON.parse(args.trim() || "{}") : args;
-    if (canonicalJson(given ?? {}) === canonicalJson(call.arguments)) return undefined;
+    const repeated = typeof args === "string" ? JSON.parse(args.trim() || "{}") : args;
+    if (canonicalJson(repeated ?? {}) === canonicalJson(call.arguments)) return undefined;
   } catch {
     // Invalid JSON is rejected below.
   }
@@ -243,11 +243,11 @@ function otherCall(
 
 /** Returns the problem with answers to the questions with these keys, or `undefined`. */
 export function wrongAnswers(
-  given: Answers | undefined,
+  answers: Answers | undefined,
   keys: readonly string[],
 ): string | undefined {
-  if (given !== undefined && !isObject(given)) return '"answers" must be an object';
-  for (const [key, value] of Object.entries(given ?? {})) {
+  if (answers !== undefined && !isObject(answers)) return '"answers" must be an object';
+  for (const [key, value] of Object.entries(answers ?? {})) {
     const shown = JSON.stringify(clip(key));
     // An answer without a question could approve a text that was shown to no person.
     if (!keys.includes(key)) return `there is no question ${shown}`;
@@ -260,13 +260,13 @@ export function wrongAnswers(
 
 /** Returns the ticket's data with the new answers, or the problem with the answers. */
 function readAnswers(
-  given: Answers | undefined,
+  answers: Answers | undefined,
   { questions, memory }: TicketContent,
 ): CallMemory | string {
-  const wrong = wrongAnswers(given, questions);
+  const wrong = wrongAnswers(answers, questions);
   if (wrong !== undefined) return wrong;
   const all = new Map(Object.entries(memory));
-  for (const [key, value] of Object.entries(given ?? {})) {
+  for (const [key, value] of Object.entries(answers ?? {})) {
     const answer = readAnswer(value);
     if (answer !== undefined) all.set(key, { ...memory[key], answer });
   }

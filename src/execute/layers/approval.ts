@@ -136,7 +136,7 @@ async function askCaller(
   message: string,
   questions: QuestionsLayer | undefined,
 ): Promise<boolean | undefined | typeof FAILED> {
-  const asked = questions?.of(call).askApproval(message).then(
+  const approval = questions?.of(call).askApproval(message).then(
     ({ action }) => action === "accept",
     (error) => {
       if (error instanceof CallFailure || call.isOver) return undefined;
@@ -144,5 +144,5 @@ async function askCaller(
       return FAILED;
     },
   );
-  return asked && await call.wait(doing, asked);
+  return approval && await call.wait(doing, approval);
 }

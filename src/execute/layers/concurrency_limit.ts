@@ -29,8 +29,8 @@ export interface ConcurrencyLimitLayer extends Layer {
  * @throws {TypeError | RangeError} If a limit is invalid.
  */
 export function concurrencyLimit(limits: ConcurrencyLimits = {}): ConcurrencyLimitLayer {
-  const given = readFields(MAKE, limits, CHECKS, (field) => `limits.${field}`);
-  const all = { maxConcurrent: Infinity, maxConcurrentPerTool: Infinity, maxQueued: 256, ...given };
+  const valid = readFields(MAKE, limits, CHECKS, (field) => `limits.${field}`);
+  const all = { maxConcurrent: Infinity, maxConcurrentPerTool: Infinity, maxQueued: 256, ...valid };
   const limiter = new ConcurrencyLimiter(all);
   const isLimited = Math.min(all.maxConcurrent, all.maxConcurrentPerTool) < Infinity;
   return {

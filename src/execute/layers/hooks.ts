@@ -30,11 +30,11 @@ export interface HookLayers extends Readonly<Record<"before" | "after", readonly
  * throws, or returns an invalid value, fails the call with `denied`, and `onError` receives the
  * reason. {@linkcode ToolHooks} has an example.
  *
- * @param given One hook or several, in the order in which `before` runs.
+ * @param values One hook or several, in the order in which `before` runs.
  * @throws {TypeError} If a value is not a hook.
  */
-export function hooks(given: ToolHooks | readonly ToolHooks[] = []): HookLayers {
-  const list = [given].flat().map((hook) => checkHook(MAKE, hook, "a hook"));
+export function hooks(values: ToolHooks | readonly ToolHooks[] = []): HookLayers {
+  const list = [values].flat().map((hook) => checkHook(MAKE, hook, "a hook"));
   const layers = (
     part: "before" | "after",
     stage: Layer["stage"],
@@ -119,11 +119,11 @@ function findProblem(answer: NonNullable<BeforeAnswer>): string | undefined {
 
 function failHook(
   call: Call,
-  { name: given }: ToolHooks,
+  { name: label }: ToolHooks,
   phase: "before" | "after",
   problem?: string,
 ): ToolFailure {
-  const name = typeof given === "string" ? `the hook "${given.slice(0, 60)}"` : "a hook";
+  const name = typeof label === "string" ? `the hook "${label.slice(0, 60)}"` : "a hook";
   if (problem !== undefined) {
     call.report(phase, new TypeError(`Cannot use the return value of ${name}: ${problem}`));
   }
@@ -133,6 +133,6 @@ function failHook(
   return call.fail("denied", `${ran}${name} failed, so the ${what}`);
 }
 
-async function checkContent(call: Call, given: ToolSuccess): Promise<ToolResult> {
-  return await toResult(call, given.content, given.blocks, given.truncated);
+async function checkContent(call: Call, success: ToolSuccess): Promise<ToolResult> {
+  return await toResult(call, success.content, success.blocks, success.truncated);
 }

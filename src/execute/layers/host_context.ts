@@ -24,10 +24,10 @@ export function hostContext(): Layer {
           checked.set(call, value);
           return next(call);
         };
-        const given = call.options.context;
+        const context = call.options.context;
         const outcome = isStandardSchema(schema)
-          ? schemas.validateStandard(schema, given)
-          : check(schemas.compileOnce(engine, schema), given);
+          ? schemas.validateStandard(schema, context)
+          : check(schemas.compileOnce(engine, schema), context);
         return outcome instanceof Promise
           ? call.wait("checking its context", outcome).then(accept)
           : accept(outcome);
@@ -35,10 +35,10 @@ export function hostContext(): Layer {
   };
 }
 
-function check(validator: schemas.SchemaValidator, given: unknown): schemas.StandardOutcome {
+function check(validator: schemas.SchemaValidator, context: unknown): schemas.StandardOutcome {
   // Copied, so that a tool that writes to its context does not change other calls' contexts.
-  const read = readJson(given, Infinity, true);
-  const value = "value" in read ? read.value : given;
+  const read = readJson(context, Infinity, true);
+  const value = "value" in read ? read.value : context;
   const issues = schemas.issuesOf(validator, value);
   return issues === undefined ? { value } : { issues };
 }

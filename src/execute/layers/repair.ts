@@ -35,8 +35,8 @@ export interface RepairLayer extends Layer {
  *
  * @throws {TypeError} If a repair is not a function.
  */
-export function repair(given: RepairHook | readonly RepairHook[]): RepairLayer {
-  const hooks = [given].flat();
+export function repair(repairs: RepairHook | readonly RepairHook[]): RepairLayer {
+  const hooks = [repairs].flat();
   for (const hook of hooks) checkFunction(MAKE, hook, "repair");
   const repaired: WeakMap<Call, RepairedArguments> = new WeakMap();
   const note = (call: Call, next: Next): Outcome => {

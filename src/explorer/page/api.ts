@@ -19,10 +19,10 @@ export const sessions = signal(0);
  */
 export const isRefused = signal(false);
 
-export function signIn(given: string): void {
+export function signIn(entered: string): void {
   batch(() => {
     isRefused.value = false;
-    token.value = given;
+    token.value = entered;
     sessions.value++;
   });
 }

@@ -26,12 +26,12 @@ export function readRoute(hash: string): Route {
   const plain = PAGES.find((name) => name === page);
   if (plain !== undefined) return { page: plain };
   if (id === undefined || view === undefined) return { page: "start" };
-  const given = new URLSearchParams(query).get("arguments");
+  const json = new URLSearchParams(query).get("arguments");
   try {
     if (page === "call") return { page, id: decodeURIComponent(id) };
     if (page !== "tool") return { page: "start" };
     const own = { page, id: decodeURIComponent(id), view } as const;
-    return given === null ? own : { ...own, arguments: given };
+    return json === null ? own : { ...own, arguments: json };
   } catch {
     return { page: "start" };
   }
@@ -42,14 +42,14 @@ export function hrefOf(route: Route): string {
   if (route.page === "call") return `#/call/${encodeURIComponent(route.id)}`;
   if (route.page !== "tool") return `#/${route.page}`;
   const path = `#/tool/${encodeURIComponent(route.id)}/${route.view}`;
-  const given = route.arguments;
-  return given === undefined ? path : `${path}?${new URLSearchParams({ arguments: given })}`;
+  const json = route.arguments;
+  return json === undefined ? path : `${path}?${new URLSearchParams({ arguments: json })}`;
 }
 
 /** Returns the fragment that opens a call with its arguments. */
 export function hrefOfCall(id: string, input: unknown): string {
-  const given = input === undefined ? {} : { arguments: JSON.stringify(input) };
-  return hrefOf({ page: "tool", id, view: "try", ...given });
+  const args = input === undefined ? {} : { arguments: JSON.stringify(input) };
+  return hrefOf({ page: "tool", id, view: "try", ...args });
 }
 
 export const route = signal<Route>(readRoute(location.hash));

@@ -52,7 +52,7 @@ export function ToolPage({ shown }: {
         </nav>
       </header>
       {view === "try" && (
-        <Try key={`${id} ${shown.arguments}`} tool={tool} given={shown.arguments} />
+        <Try key={`${id} ${shown.arguments}`} tool={tool} linked={shown.arguments} />
       )}
       {view === "targets" && <Targets tool={tool} />}
       {view === "schema" && (

@@ -29,12 +29,12 @@ function draftOf(value: unknown): Draft {
 const drafts = new Map<string, Draft>();
 
 /** Returns the initial arguments: from a link, from an earlier entry, or from the schema. */
-function firstDraft(id: string | undefined, schema: FormSchema, given: string | undefined): Draft {
-  if (given === undefined) {
+function firstDraft(id: string | undefined, schema: FormSchema, linked: string | undefined): Draft {
+  if (linked === undefined) {
     return drafts.get(id ?? "") ?? draftOf(schema.initial(schema.root) ?? {});
   }
-  const read = parse(given);
-  return read.ok ? draftOf(read.value) : { value: {}, text: given, error: read.message };
+  const read = parse(linked);
+  return read.ok ? draftOf(read.value) : { value: {}, text: linked, error: read.message };
 }
 
 const NEAREST = { block: "nearest" } as const;
@@ -43,16 +43,16 @@ const NEAREST = { block: "nearest" } as const;
 const MAX_LINK = 8_000;
 
 /** A tool with its form, which is remounted for each tool and link. */
-export function Try({ tool, given }: {
+export function Try({ tool, linked }: {
   readonly tool: ListedTool;
-  readonly given: string | undefined;
+  readonly linked: string | undefined;
 }): JSX.Element {
   const schema = useMemo(() => new FormSchema(tool.parameters), [tool.parameters]);
   // The service reports the same issues. Only the service also validates formats.
   const check = useMemo(() => explainWithoutEngine(tool.parameters), [tool.parameters]);
-  const [draft, setDraft] = useState(() => firstDraft(tool.id, schema, given));
+  const [draft, setDraft] = useState(() => firstDraft(tool.id, schema, linked));
   // An input shows issues only after it was edited.
-  const [isTouched, setTouched] = useState(given !== undefined || drafts.has(tool.id));
+  const [isTouched, setTouched] = useState(linked !== undefined || drafts.has(tool.id));
   // Subscribes to the calls.
   const call = calls.value.length === 0 ? undefined : lastCallOf(tool.id);
   const [mode, setMode] = useState<"form" | "json">("form");

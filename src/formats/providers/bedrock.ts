@@ -197,7 +197,7 @@ export const BEDROCK: BedrockTarget<"bedrock"> = /* @__PURE__ */ kit.makeTarget(
       reasonOf: (response) => response["stopReason"],
       // AWS runs the calls of server tools.
       isCall: (block) =>
-        kit.given(block, "toolUse") && kit.textIn(block["toolUse"], "type") !== "server_tool_use",
+        kit.isSet(block, "toolUse") && kit.textIn(block["toolUse"], "type") !== "server_tool_use",
       call(block, at, shape) {
         const use = shape.record(block["toolUse"], `${at}/toolUse`);
         return { ...kit.callFrom(CALL, use), raw: block };

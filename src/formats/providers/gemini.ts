@@ -71,10 +71,10 @@ const readContent = kit.callReader({
   mayBeEmpty: true,
   isCall: (part) =>
     // An entry of the SDK's list `functionCalls` is a call, without a part around the call.
-    kit.given(part, "functionCall") ||
-    (typeof part["name"] === "string" && !kit.given(part, "functionResponse")),
+    kit.isSet(part, "functionCall") ||
+    (typeof part["name"] === "string" && !kit.isSet(part, "functionResponse")),
   call: (part, at, shape) =>
-    kit.given(part, "functionCall")
+    kit.isSet(part, "functionCall")
       ? callOf(shape.record(part["functionCall"], `${at}/functionCall`))
       : callOf(part),
 });
@@ -88,7 +88,7 @@ function read(response: unknown): readonly kit.WireCall[] {
 }
 
 function callOf(raw: kit.JsonRecord): kit.WireCall {
-  const parts = kit.given(raw, "partialArgs") || raw["willContinue"] === true;
+  const parts = kit.isSet(raw, "partialArgs") || raw["willContinue"] === true;
   return {
     ...kit.callFrom(CALL, raw),
     ...(parts ? { refusal: "its arguments are streamed in parts, which is not supported" } : {}),

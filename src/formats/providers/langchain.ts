@@ -130,7 +130,7 @@ export const LANGCHAIN: kit.ListTarget<
       onlyCalls: true,
       // LangChain completes arguments that were cut off, so that they seem complete.
       reasonOf: stopReason,
-      isCall: (entry, isInList) => isInList || kit.given(entry, "args"),
+      isCall: (entry, isInList) => isInList || kit.isSet(entry, "args"),
       call: (call) => kit.callFrom(CALL, call),
       // Calls that LangChain could not parse may lack a name.
       others(message, at, shape) {

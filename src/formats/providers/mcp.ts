@@ -83,7 +83,7 @@ const SHAPE = new kit.Shape("an MCP request");
 
 function callOf(value: unknown, at: string): kit.WireCall {
   const raw = SHAPE.record(value, at, "a request or the params of one");
-  const whole = kit.given(raw, "method") || kit.given(raw, "params");
+  const whole = kit.isSet(raw, "method") || kit.isSet(raw, "params");
   if (whole && raw["method"] !== "tools/call") throw SHAPE.wrong(`${at}/method`, '"tools/call"');
   const params = whole ? SHAPE.record(raw["params"], `${at}/params`) : raw;
   const id = requestId(raw);

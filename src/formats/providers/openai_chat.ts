@@ -49,7 +49,7 @@ function functionCallReader(title: string): kit.CallFormat["read"] {
     onlyCalls: true,
     reasonOf: (choice) => choice["finish_reason"] ?? choice["finishReason"],
     isCall: (entry, isInList) =>
-      isInList || kit.given(entry, "function") || entry["type"] === "custom",
+      isInList || kit.isSet(entry, "function") || entry["type"] === "custom",
     call: callOf,
   });
 }

@@ -160,7 +160,7 @@ function callOf(raw: kit.JsonRecord): kit.WireCall {
     id: call.id ?? kit.textOf(raw["id"]),
     namespace: kit.textOf(raw["namespace"]),
     // Some servers omit the status of items. Then the status of the response decides.
-    ...(kit.given(raw, "status") ? { cutOff: raw["status"] === "incomplete" } : {}),
+    ...(kit.isSet(raw, "status") ? { cutOff: raw["status"] === "incomplete" } : {}),
     ...(custom ? { refusal: CUSTOM_TOOL } : {}),
   };
 }

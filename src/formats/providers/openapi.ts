@@ -118,7 +118,7 @@ function callOf(value: unknown, at: string): kit.WireCall {
   const raw = SHAPE.record(value, at, 'an object with "path" or "operationId"');
   const id = kit.textOf(raw["callId"]);
   const input = raw["body"];
-  if (kit.given(raw, "operationId")) {
+  if (kit.isSet(raw, "operationId")) {
     return { id, name: SHAPE.text(raw["operationId"], `${at}/operationId`), input, raw };
   }
   const path = SHAPE.text(raw["path"], `${at}/path`);
@@ -128,7 +128,7 @@ function callOf(value: unknown, at: string): kit.WireCall {
 
 /** Returns the part of a path that replaces `{id}` in the template. */
 function idIn(path: string, raw: kit.JsonRecord, at: string): string | undefined {
-  const template = kit.given(raw, "template")
+  const template = kit.isSet(raw, "template")
     ? SHAPE.text(raw["template"], `${at}/template`)
     : TEMPLATE;
   const [before = "", after = ""] = template.split("{id}");

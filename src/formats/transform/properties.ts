@@ -208,11 +208,11 @@ export function closeObjects(
   // The transforms of the providers' SDKs always write `properties`, even if it is empty.
   const named = isObject(node["properties"]) ? node : changed(trace, node, { properties: {} });
   if (node["additionalProperties"] === false) return named;
-  const said = Object.hasOwn(node, "additionalProperties");
-  const message = said
+  const isOpen = Object.hasOwn(node, "additionalProperties");
+  const message = isOpen
     ? "the schema allows additional properties, but the provider does not"
     : "the schema does not exclude additional properties, but the provider does";
-  const grade = said ? "lost" : "weakened";
+  const grade = isOpen ? "lost" : "weakened";
   report.add(node, spot, "additionalProperties", message, { grade, narrows: true });
   return changed(trace, named, { additionalProperties: false });
 }

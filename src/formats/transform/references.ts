@@ -85,14 +85,14 @@ export function findReferences(trace: Trace | undefined, root: JsonSchema): Refe
       if (to !== undefined) next.add(to);
     });
   }
-  const looping = onLoops(leads);
+  const looping = nodesOnCycles(leads);
   const recursive = new Set<string>();
   for (const [ref, target] of targets) if (looping.has(target)) recursive.add(ref);
   return { recursive, external };
 }
 
 /** Returns the nodes on and between cycles. Removes nodes without edges in or out, repeatedly. */
-function onLoops<Node>(leads: ReadonlyMap<Node, ReadonlySet<Node>>): ReadonlySet<Node> {
+function nodesOnCycles<Node>(leads: ReadonlyMap<Node, ReadonlySet<Node>>): ReadonlySet<Node> {
   const back = new Map<Node, Set<Node>>();
   for (const node of leads.keys()) back.set(node, new Set());
   for (const [node, next] of leads) for (const to of next) back.get(to)?.add(node);
@@ -127,14 +127,14 @@ export function definitionName(ref: unknown): string | undefined {
 export function hoistReferences(trace: Trace, root: JsonSchema): JsonSchema {
   if (!isObject(root)) return root;
   const names = new Map<JsonSchema, string>();
-  const given = mapOf(root["$defs"]);
-  for (const name of Object.keys(given)) names.set(given[name] as JsonSchema, name);
+  const existing = mapOf(root["$defs"]);
+  for (const name of Object.keys(existing)) names.set(existing[name] as JsonSchema, name);
   const extra = new Map<string, JsonSchemaObject>();
   const nameOf = (target: JsonSchemaObject): string => {
     let name = names.get(target);
     if (name === undefined) {
       let number = names.size + 1;
-      do name = `schema${number++}`; while (Object.hasOwn(given, name) || extra.has(name));
+      do name = `schema${number++}`; while (Object.hasOwn(existing, name) || extra.has(name));
       names.set(target, name);
       extra.set(name, target);
     }

@@ -232,16 +232,16 @@ class WordIndex implements ToolIndex {
     const view = this.#view(among);
     const take = Math.min(Math.floor(limit), view.size);
     if (!(take > 0)) return [];
-    const asked = readQuery(query.slice(0, MAX_QUERY), this.#vocabulary, view);
+    const terms = readQuery(query.slice(0, MAX_QUERY), this.#vocabulary, view);
     const rankings = Array.from(
-      { length: asked.parts },
-      (_, part) => score(asked, part, view, this.#arraysFor(part)),
+      { length: terms.parts },
+      (_, part) => score(terms, part, view, this.#arraysFor(part)),
     );
-    const found = rank(this.#entries, asked, rankings, take);
+    const found = rank(this.#entries, terms, rankings, take);
     if ((found[0]?.score ?? 0) < minScore) return [];
     return found.map(({ slot, score }) => {
       const entry = this.#entries[slot] as Entry;
-      return { id: entry.id, score, matches: matchesOf(entry, asked) };
+      return { id: entry.id, score, matches: matchesOf(entry, terms) };
     });
   };
 
