@@ -93,7 +93,7 @@ export interface Hardening {
 
 export interface CheckedPattern extends RegExp {
   /** The maximum number of times that `RegExp` reads a character; `Infinity` for an automaton. */
-  readonly readsPerCharacter: number;
+  readonly reads: number;
 }
 
 /** The number of states that the patterns of one schema, or of one import, can still use. */

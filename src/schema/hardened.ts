@@ -299,6 +299,6 @@ function costOf(schema: JsonSchemaObject, isTracked: boolean): Cost {
 
 /** The steps of a pattern per character; 0 for an automaton, because it counts its steps itself. */
 function stepsOf(pattern: string): number {
-  const { readsPerCharacter } = compilePattern(pattern);
-  return readsPerCharacter === Infinity ? 0 : readsPerCharacter / READS_PER_STEP;
+  const { reads } = compilePattern(pattern);
+  return reads === Infinity ? 0 : reads / READS_PER_STEP;
 }

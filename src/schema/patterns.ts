@@ -61,27 +61,25 @@ export function compilePattern(
   if (typeof part === "string") refuse(part);
   // A pattern that is linear with unlimited repetitions is linear with limited ones.
   let automaton = new Automaton(part, true, budget);
-  let readsPerCharacter = countReads(automaton);
-  if (readsPerCharacter === undefined) {
+  let reads = countReads(automaton);
+  if (reads === undefined) {
     automaton = new Automaton(part, false, budget);
     if (automaton.start === undefined) {
       refuse("a regular expression with fewer parts and repetitions");
     }
-    readsPerCharacter = countReads(automaton);
+    reads = countReads(automaton);
   }
   // A schema may have thousands of linear patterns, so their steps are counted, too.
   const native = pattern.test.bind(pattern);
-  const test = readsPerCharacter === undefined
-    ? automaton.finds.bind(automaton)
-    : (text: string) => {
-      spend(1 + readsPerCharacter * text.length / READS_PER_STEP);
-      return native(text);
-    };
+  const test = reads === undefined ? automaton.finds.bind(automaton) : (text: string) => {
+    spend(1 + reads * text.length / READS_PER_STEP);
+    return native(text);
+  };
   const checked = Object.assign(pattern, {
-    readsPerCharacter: readsPerCharacter ?? Infinity,
+    reads: reads ?? Infinity,
     test,
   });
-  if (readsPerCharacter !== undefined && source.length < MAX_SHORT) {
+  if (reads !== undefined && source.length < MAX_SHORT) {
     if (PLAIN.size === MAX_PLAIN) PLAIN.clear();
     PLAIN.set(source, checked);
   }

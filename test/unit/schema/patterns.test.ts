@@ -8,7 +8,7 @@ import data from "./patterns.json" with { type: "json" };
 
 /** True if an automaton runs a pattern. */
 function takesSteps(pattern: ReturnType<typeof compilePattern>): boolean {
-  return pattern.readsPerCharacter === Infinity;
+  return pattern.reads === Infinity;
 }
 
 /** Returns true if a pattern matches; `undefined` if the match exceeds the budget of steps. */
