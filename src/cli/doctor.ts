@@ -49,7 +49,7 @@ export async function doctor(
   const store = storeAddress(terminal.io, flags.store);
   const found: readonly Diagnosis[] = [
     cli.works("plue", `${cli.VERSION} on ${runtimeName()}`),
-    ...(flags.nats ?? flags.store) === undefined ? await lookHere(signal) : [],
+    ...(flags.nats ?? flags.store) === undefined ? await checkHere(signal) : [],
     ...nats,
     ...store === undefined ? [] : await diagnoseStore(store),
   ];
@@ -79,10 +79,10 @@ export async function probe(library: string | undefined, terminal: cli.Terminal)
   return result.ok ? EXIT.ok : EXIT.failed;
 }
 
-async function lookHere(signal: AbortSignal): Promise<readonly Diagnosis[]> {
-  const runtimes = await Promise.all(RUNTIMES.map((runtime) => lookAtRuntime(...runtime, signal)));
+async function checkHere(signal: AbortSignal): Promise<readonly Diagnosis[]> {
+  const runtimes = await Promise.all(RUNTIMES.map((runtime) => checkRuntime(...runtime, signal)));
   const host = RUNTIMES.find(([name], at) => name !== "node" && runtimes[at]?.state === "works");
-  return [...runtimes, ...await lookAtLibrary(host, signal)];
+  return [...runtimes, ...await checkLibrary(host, signal)];
 }
 
 function runtimeName(): string {
@@ -95,7 +95,7 @@ const APP = join(process.cwd(), "package.json");
 /** The path of this program: the bundle, or its source. */
 const PROGRAM = process.argv[1] ?? "";
 
-async function lookAtRuntime(
+async function checkRuntime(
   part: string,
   args: readonly string[],
   oldest: string,
@@ -114,7 +114,7 @@ async function lookAtRuntime(
   return await tried(part, `${version}, a call works`, part, [...args, PROGRAM, "probe"], signal);
 }
 
-async function lookAtLibrary(
+async function checkLibrary(
   host: (typeof RUNTIMES)[number] | undefined,
   signal: AbortSignal,
 ): Promise<readonly Diagnosis[]> {

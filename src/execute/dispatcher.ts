@@ -194,7 +194,7 @@ export class Dispatcher {
       const { toolset } = this;
       const { bridge } = toolset;
       const target = bridge?.resolveTarget(request, this.maxArgumentBytes);
-      if (bridge && target) return this.withToolset(bridge.behind).run(target, context, started);
+      if (bridge && target) return this.withToolset(bridge.target).run(target, context, started);
       // Models and hosts in JavaScript may pass any value.
       const { name, ticket }: ToolCall & ResumedCall = Object(call);
       if (ticket !== undefined) return this.continueCall(call as ResumedCall, options, started);

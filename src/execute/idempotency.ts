@@ -68,7 +68,7 @@ export type ClaimScope = (
  * quota is evicted. So other principals cannot evict the results of a principal below its quota,
  * and a single principal may use the whole cache.
  */
-export function rememberKeys(options: IdempotencyOptions, clock: Clock): ClaimScope {
+export function cacheKeys(options: IdempotencyOptions, clock: Clock): ClaimScope {
   const { windowMs = 600_000, maxKeys = 1_000, maxBytes = 16_777_216, kept } = check.readFields(
     MAKE,
     options,
@@ -82,7 +82,7 @@ export function rememberKeys(options: IdempotencyOptions, clock: Clock): ClaimSc
   const dropIfEmpty = ({ principal, running, results }: Owner): void => {
     if (running.size + results.size === 0) owners.delete(principal);
   };
-  const forgetOldest = (owner: Owner): void => {
+  const evictOldest = (owner: Owner): void => {
     const [oldest] = owner.results;
     if (oldest === undefined) return;
     const [scope, { bytes }] = oldest;
@@ -101,14 +101,14 @@ export function rememberKeys(options: IdempotencyOptions, clock: Clock): ClaimSc
     const now = clock.now();
     for (const { expiresAt } of results.values()) {
       if (expiresAt > now) break;
-      forgetOldest(owner);
+      evictOldest(owner);
     }
     const known = running.get(scope) ?? results.get(scope);
     if (known !== undefined) {
       return known.fingerprint === fingerprint ? known.result : "conflict";
     }
     if (running.size >= maxKeys) return "full";
-    if (running.size + results.size >= maxKeys) forgetOldest(owner);
+    if (running.size + results.size >= maxKeys) evictOldest(owner);
     let settleRunning: (result: ToolResult) => void = () => {};
     running.set(scope, { fingerprint, result: new Promise((resolve) => settleRunning = resolve) });
     owners.set(principal, owner);
@@ -124,7 +124,7 @@ export function rememberKeys(options: IdempotencyOptions, clock: Clock): ClaimSc
         sum += bytes;
         while (count > maxKeys || sum > maxBytes) {
           // If the sum exceeds the limit, at least one principal exceeds its quota.
-          forgetOldest(hasTooMuch(owner) ? owner : [...owners.values()].find(hasTooMuch) ?? owner);
+          evictOldest(hasTooMuch(owner) ? owner : [...owners.values()].find(hasTooMuch) ?? owner);
         }
       }
       dropIfEmpty(owner);

@@ -201,7 +201,7 @@ class FullKernel extends Kernel {
   override hostOf({ source, bridge, name }: Toolset): ToolHost {
     if (isToolHost(source)) return source;
     return once(this.#hosts, source, () => {
-      const engine = this.#engine ?? (bridge && this.hostOf(bridge.behind).engine) ?? fail(
+      const engine = this.#engine ?? (bridge && this.hostOf(bridge.target).engine) ?? fail(
         `${MAKE} for the toolset "${name}"`,
         "it was made from a list; set the option engine",
       );

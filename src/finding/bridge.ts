@@ -133,7 +133,7 @@ export function createToolBridge(toolset: Toolset, options: ToolBridgeOptions = 
   }
   const { limit = 5, detail = "signature", skills, ...rest } = readFields(ACTION, options, CHECKS);
   const own = ownTools(limit, detail);
-  return new ToolBridge(toolset.bridge?.behind ?? toolset, skills?.extend(own) ?? own, rest);
+  return new ToolBridge(toolset.bridge?.target ?? toolset, skills?.extend(own) ?? own, rest);
 }
 
 type ListingOptions = Pick<ToolBridgeOptions, "pinned" | "native">;
@@ -141,7 +141,7 @@ type ListingOptions = Pick<ToolBridgeOptions, "pinned" | "native">;
 /** A toolset that represents another one. It lists its own tools and the pinned target tools. */
 export class ToolBridge extends Toolset implements ToolsetBridge {
   override readonly bridge: ToolsetBridge = this;
-  readonly behind: Toolset;
+  readonly target: Toolset;
   readonly #own: Toolset;
   readonly #options: ListingOptions;
   /** The target tools at the last listing, and the lists made from these tools. */
@@ -149,39 +149,39 @@ export class ToolBridge extends Toolset implements ToolsetBridge {
   #listing: readonly Tool[] = [];
   #loadable: readonly Tool[] | undefined;
 
-  constructor(behind: Toolset, own: Toolset, options: ListingOptions) {
+  constructor(target: Toolset, own: Toolset, options: ListingOptions) {
     const { pinned = [] } = options;
-    const added = [...new Set(pinned)].flatMap((id) => own.has(id) ? [] : behind.get(id) ?? []);
+    const added = [...new Set(pinned)].flatMap((id) => own.has(id) ? [] : target.get(id) ?? []);
     // Bridges without pinned tools share one array of tools, because exports are cached by array.
     const members = added.length === 0 ? own.tools : inOrder([...own, ...added]);
-    super(own.source, members, {}, behind.name);
-    this.behind = behind;
+    super(own.source, members, {}, target.name);
+    this.target = target;
     this.#own = own;
     this.#options = options;
   }
 
   override get mayChange(): boolean {
-    return this.size > this.#own.size && this.behind.mayChange;
+    return this.size > this.#own.size && this.target.mayChange;
   }
 
   override isCurrent(): boolean {
-    return this.behind.isCurrent();
+    return this.target.isCurrent();
   }
 
   override get(id: string): Tool | undefined {
-    return this.#own.get(id) ?? this.behind.get(id);
+    return this.#own.get(id) ?? this.target.get(id);
   }
 
   override resolve(name: string): Tool | undefined {
-    return this.#own.get(name) ?? this.behind.resolve(name);
+    return this.#own.get(name) ?? this.target.resolve(name);
   }
 
   override isAvailable(tool: Tool): boolean {
-    return this.#own.get(tool.id) === tool || this.behind.isAvailable(tool);
+    return this.#own.get(tool.id) === tool || this.target.isAvailable(tool);
   }
 
   override available(): readonly Tool[] {
-    const seen = this.behind.available();
+    const seen = this.target.available();
     if (seen !== this.#seen) {
       const listing = this.tools.filter((tool) => this.#own.has(tool.id) || seen.includes(tool));
       this.#listing = listing.length === this.size ? this.tools : Object.freeze(listing);
@@ -192,11 +192,11 @@ export class ToolBridge extends Toolset implements ToolsetBridge {
   }
 
   override narrow(selection: Selection, name: string = this.name): Toolset {
-    return new ToolBridge(this.behind.narrow(selection, name), this.#own, this.#options);
+    return new ToolBridge(this.target.narrow(selection, name), this.#own, this.#options);
   }
 
   override explain(id: string, explainer?: Explainer): ToolExplanation {
-    return (this.#own.has(id) ? this.#own : this.behind).explain(id, explainer);
+    return (this.#own.has(id) ? this.#own : this.target).explain(id, explainer);
   }
 
   resolveTarget<Call extends { readonly name: string; readonly arguments?: unknown }>(
@@ -213,17 +213,17 @@ export class ToolBridge extends Toolset implements ToolsetBridge {
   }
 
   loadable(): readonly Tool[] | undefined {
-    const { behind } = this;
-    const isTwin = (id: string): boolean => {
-      const tool = behind.get(id);
-      return tool !== undefined && behind.isAvailable(tool);
+    const { target } = this;
+    const isAmbiguous = (id: string): boolean => {
+      const tool = target.get(id);
+      return tool !== undefined && target.isAvailable(tool);
     };
     // Two tools have one id, which only `call_tool` can distinguish.
-    if (this.#options.native === false || this.#own.ids.some(isTwin)) return undefined;
+    if (this.#options.native === false || this.#own.ids.some(isAmbiguous)) return undefined;
     const listed = this.available();
     return this.#loadable ??= inOrder([
       ...this.#own.tools.flatMap((tool) => tool.id === SEARCH ? [loadingSearch(tool)] : []),
-      ...behind.available().map((tool) => listed.includes(tool) ? tool : deferred(tool)),
+      ...target.available().map((tool) => listed.includes(tool) ? tool : deferred(tool)),
     ]);
   }
 }
@@ -293,7 +293,7 @@ export function searchTool(description: string, show: (tool: Tool) => unknown, m
       if (query.trim() === "") {
         return { tools: [], message: "The query is empty: say what you want to do" };
       }
-      const found = await searchToolsetAsync(behind(context), query.slice(0, MAX_QUERY), { limit });
+      const found = await searchToolsetAsync(target(context), query.slice(0, MAX_QUERY), { limit });
       if (found.length === 0) {
         return { tools: [], message: "No tool fits the query: try other words" };
       }
@@ -321,7 +321,7 @@ const DESCRIBE_TOOL: Tool = makeTool({
     required: ["names"],
   },
   execute(params: unknown, context: ToolContext) {
-    const toolset = behind(context);
+    const toolset = target(context);
     // A set, because a tool may be requested both by its id and by an alias.
     const tools = new Set<Tool>();
     const missing: string[] = [];
@@ -355,8 +355,8 @@ const CALL_TOOL: Tool = makeTool({
   execute: () => ToolResult.error("not_executable", `Cannot call "${CALL}": only a bridge runs it`),
 } as ToolDefinition);
 
-function behind(context: ToolContext): Toolset {
-  return CallContext.callOf(context)?.toolset.bridge?.behind ??
+function target(context: ToolContext): Toolset {
+  return CallContext.callOf(context)?.toolset.bridge?.target ??
     fail("run a tool of a bridge", "use a dispatcher over the toolset of the bridge");
 }
 

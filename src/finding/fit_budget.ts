@@ -192,7 +192,7 @@ export function fitBudget<const Like extends TargetLike>(
   const available = toolsOf(source);
   // A bridge requires its own tools.
   const { bridge } = source as Toolset;
-  const own = bridge ? available.filter((tool) => bridge.behind.get(tool.id) !== tool) : [];
+  const own = bridge ? available.filter((tool) => bridge.target.get(tool.id) !== tool) : [];
   const pinned = [...own.map(({ id }) => id), ...read.pinned ?? []];
   if (query !== undefined && ranked !== undefined) {
     fail(ACTION, 'set "/query" or "/ranked", not both');
@@ -225,7 +225,7 @@ export function fitBudget<const Like extends TargetLike>(
     const tokens = tokensOf(exported.tools, count);
     const tooMany = exported.rejected.length;
     if (tooMany > 0) {
-      const least = leastWorth(chosen, tooMany);
+      const least = leastValuable(chosen, tooMany);
       if (least.size === 0) fail(ACTION, exported.rejected[0]?.message ?? "");
       // The target limits the number of tools, and would reject a new choice among all tools, too.
       kept = chosen.map(({ candidate }) => candidate).filter((candidate) => !least.has(candidate));
@@ -286,7 +286,7 @@ function findCandidates(
 }
 
 /** Returns the `count` chosen tools with the lowest value, for a target that limits the tools. */
-function leastWorth(chosen: readonly Chosen[], count: number): ReadonlySet<Candidate> {
+function leastValuable(chosen: readonly Chosen[], count: number): ReadonlySet<Candidate> {
   return new Set(
     chosen.map(({ candidate }) => candidate).filter(({ pinned }) => !pinned)
       .sort((a, b) => a.value - b.value || (a.tool.id < b.tool.id ? 1 : -1)).slice(0, count),
@@ -402,20 +402,20 @@ const MAX_STEPS = 1_000_000;
  */
 function choose(candidates: readonly Candidate[], room: number): readonly Chosen[] {
   const steps = candidates.flatMap((candidate, index) => {
-    let last = { tokens: 0, worth: 0 };
+    let last = { tokens: 0, score: 0 };
     return candidate.forms.toReversed().map((form): Step => {
-      const worth = worthOfForm(candidate, form);
-      const gain = (worth - last.worth) / Math.max(1, form.tokens - last.tokens);
-      last = { tokens: form.tokens, worth };
-      return { candidate, index, form, worth, gain };
+      const score = valueOfForm(candidate, form);
+      const gain = (score - last.score) / Math.max(1, form.tokens - last.tokens);
+      last = { tokens: form.tokens, score };
+      return { candidate, index, form, score, gain };
     });
   }).sort((a, b) => b.gain - a.gain);
   const chosen: (Step | undefined)[] = new Array(candidates.length);
   let most = take(steps, room, chosen);
   let best: Step | undefined;
   for (const fixed of steps.slice(0, Math.floor(MAX_STEPS / Math.max(1, steps.length)))) {
-    const worth = take(steps, room, chosen, fixed);
-    if (worth > most) [most, best] = [worth, fixed];
+    const score = take(steps, room, chosen, fixed);
+    if (score > most) [most, best] = [score, fixed];
   }
   take(steps, room, chosen, best);
   return chosen.filter((step) => step !== undefined);
@@ -424,12 +424,12 @@ function choose(candidates: readonly Candidate[], room: number): readonly Chosen
 /** A form of a candidate, with the gain per token over the candidate's next smaller form. */
 interface Step extends Chosen {
   readonly index: number;
-  readonly worth: number;
+  readonly score: number;
   readonly gain: number;
 }
 
 /** A pinned tool has a higher value than all other tools together. */
-function worthOfForm({ value, pinned }: Candidate, { detail }: Form): number {
+function valueOfForm({ value, pinned }: Candidate, { detail }: Form): number {
   return value * WORTH[detail] + (pinned ? PINNED : 0);
 }
 const PINNED = 1_000_000;
@@ -447,11 +447,11 @@ function take(
   const add = (step: Step): void => {
     const now = chosen[step.index];
     const tokens = step.form.tokens - (now?.form.tokens ?? 0);
-    const worth = step.worth - (now?.worth ?? 0);
-    if (tokens > left || worth <= 0) return;
+    const score = step.score - (now?.score ?? 0);
+    if (tokens > left || score <= 0) return;
     chosen[step.index] = step;
     left -= tokens;
-    sum += worth;
+    sum += score;
   };
   if (fixed !== undefined) add(fixed);
   for (const step of steps) if (step.index !== fixed?.index) add(step);

@@ -345,9 +345,9 @@ function renameIssue(issue: Issue, change: Change, names: ReadonlySet<string>): 
   // An issue of all arguments is passed on if the view shows every name in its message. Other
   // quoted words may be bound values, and paths may belong to bound arguments.
   const quoted = /"(?:[^"\\]|\\.)*"/g;
-  const tells = path === "" && !/\s\//.test(message) &&
+  const isSafe = path === "" && !/\s\//.test(message) &&
     (message.match(quoted) ?? []).every((word) => inWords.get(word) !== undefined);
-  if (tells) {
+  if (isSafe) {
     const [expectedNow = "", messageNow = ""] = [expected, message].map((text) =>
       text.replace(quoted, (word) => inWords.get(word) ?? word)
     );

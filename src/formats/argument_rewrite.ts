@@ -57,10 +57,10 @@ interface Look extends Pick<ArgumentRewrite, "targets"> {
 }
 
 /** True if a value looks like one branch of a union, by its type, keys and constants. */
-function looksLike(schema: unknown, value: unknown, depth: number, look: Look): boolean {
+function resembles(schema: unknown, value: unknown, depth: number, look: Look): boolean {
   if (!isObject(schema)) return schema !== false;
   if (depth < 0 || --look.left < 0) return true;
-  const inner = (part: unknown, item: unknown): boolean => looksLike(part, item, depth - 1, look);
+  const inner = (part: unknown, item: unknown): boolean => resembles(part, item, depth - 1, look);
   if (Object.hasOwn(schema, "$ref")) return inner(look.targets.get(schema["$ref"]) ?? true, value);
   const { type, enum: values, properties, required, anyOf, items } = schema;
   const types = type === undefined || Array.isArray(type) ? type : [type];
@@ -148,7 +148,7 @@ function decode(
   const parts = applying(
     rewrite,
     schemas,
-    (branch) => looksLike(branch, value, MAX_LOOK, { targets, left: MAX_LOOKS }),
+    (branch) => resembles(branch, value, MAX_LOOK, { targets, left: MAX_LOOKS }),
   );
   if (typeof value === "string") {
     const stands = parts.map((part) => marks.get(part)?.values?.get(value));
@@ -230,7 +230,7 @@ function encode(value: unknown, schemas: readonly JsonSchemaObject[], reach: Rea
   const look = { ...reach, depth: depth + 1, levels: Math.min(levels, MAX_LOOK) };
   const parts = applying(rewrite, schemas, (branch) => {
     const written = marks.has(branch) ? encode(value, [branch as JsonSchemaObject], look) : value;
-    return looksLike(branch, written, look.levels, { targets, left: MAX_LOOKS });
+    return resembles(branch, written, look.levels, { targets, left: MAX_LOOKS });
   });
   const below = { ...reach, depth: depth + 1, levels: levels - 1 };
   if (Array.isArray(value)) {

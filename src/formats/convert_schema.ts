@@ -16,7 +16,7 @@ import * as keywords from "./transform/keywords.ts";
 import * as properties from "./transform/properties.ts";
 import * as unions from "./transform/unions.ts";
 import * as merging from "./transform/merge_all_of.ts";
-import { normalizeDraft, readsAlike } from "./transform/older_dialects.ts";
+import { isUnchanged, normalizeDraft } from "./transform/older_dialects.ts";
 import { Trace } from "./transform/rewrite.ts";
 import { hoistReferences, pruneDefinitions, resolverOf } from "./transform/references.ts";
 import {
@@ -160,7 +160,7 @@ export class SchemaConverter {
     // Strict modes rewrite every object, even without a rejected form.
     const spellsOut = typed === true || this.#transforms("open object");
     return !spellsOut && [...forms].every((form) => this.#unchanged.has(form))
-      ? unchanged(isDraft07 && readsAlike(first) ? first : schema)
+      ? unchanged(isDraft07 && isUnchanged(first) ? first : schema)
       : this.#rewrite(trace, first, schema, forms, describe);
   }
 

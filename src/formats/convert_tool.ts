@@ -202,7 +202,7 @@ function usedFeatures(tool: Tool, hints: ProviderHints): readonly (readonly [Fea
   if (tool.title !== undefined && hints.title !== null) used.push(["title", "/title"]);
   if (tool.returns !== undefined) used.push(["returns", "/returns"]);
   if (tool.examples.length > 0) used.push(["examples", "/examples"]);
-  if (saysAnnotations(tool, hints)) used.push(["annotations", "/annotations"]);
+  if (hasOwnAnnotations(tool, hints)) used.push(["annotations", "/annotations"]);
   if (tool.icons.length > 0) used.push(["icons", "/icons"]);
   if (tool.deprecated !== false) used.push(["deprecated", "/deprecated"]);
   if (tool.meta === undefined) return used;
@@ -215,7 +215,7 @@ function usedFeatures(tool: Tool, hints: ProviderHints): readonly (readonly [Fea
 }
 
 /** True if the annotations cannot be derived from other fields of the tool. */
-function saysAnnotations(tool: Tool, hints: ProviderHints): boolean {
+function hasOwnAnnotations(tool: Tool, hints: ProviderHints): boolean {
   if (hints.annotations !== undefined) return hints.annotations !== null;
   const derived = deriveAnnotations(tool);
   const stated = tool.annotations;

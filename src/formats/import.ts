@@ -63,7 +63,7 @@ function readTools(
   options: ImportToolsOptions,
 ): ImportResult<ImportSource> {
   const found = IMPORTERS.filter((importer) =>
-    source === "auto" ? importer.looksLike(document) : importer.source === source
+    source === "auto" ? importer.detects(document) : importer.source === source
   );
   const [importer] = found;
   if (source !== "auto" && importer === undefined) {

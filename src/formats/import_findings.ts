@@ -96,7 +96,7 @@ export function textFindings(
   const add = (rule: FindingRule, path: string, message: string): void => {
     if (findings.length < MAX_FINDINGS) findings.push({ rule, path: clip(path, 300), message });
   };
-  const look = (text: string, path: string): void => {
+  const search = (text: string, path: string): void => {
     const hidden = hiddenIn(text);
     if (hidden !== undefined) {
       const code = hidden.toString(16).toUpperCase().padStart(4, "0");
@@ -111,12 +111,12 @@ export function textFindings(
   };
   const walk = (value: unknown, path: string): void => {
     if (findings.length >= MAX_FINDINGS) return;
-    if (typeof value === "string") return look(value, path);
+    if (typeof value === "string") return search(value, path);
     if (typeof value !== "object" || value === null || clean.has(value)) return;
     const before = findings.length;
     for (const [key, item] of Object.entries(value)) {
       const at = path + pointerStep(key);
-      if (!Array.isArray(value)) look(key, at);
+      if (!Array.isArray(value)) search(key, at);
       walk(item, at);
     }
     if (findings.length === before) clean.add(value);

@@ -60,7 +60,7 @@ export interface ImportedTool {
 /** Reads the documents of one source. */
 export interface Importer<Source extends string = string> {
   readonly source: Source;
-  looksLike(document: unknown): boolean;
+  detects(document: unknown): boolean;
   read(tools: ImportSession, document: unknown, options: imports.ImportToolsOptions): void;
 }
 
@@ -243,12 +243,12 @@ export class ImportSession {
     const names = nameTools(this.#read, this);
     const ids = new Map<ImportedTool, string>();
     const tools: Tool[] = [];
-    const looks = this.#lookAlikes(names);
+    const lookAlikes = this.#lookAlikes(names);
     for (const imported of this.#read) {
       const name = names.get(imported);
       if (name === undefined) continue;
       const { namespace, sourceName, hints, path } = imported;
-      const found = [...this.#found.get(imported) ?? [], ...looks.get(imported) ?? []];
+      const found = [...this.#found.get(imported) ?? [], ...lookAlikes.get(imported) ?? []];
       for (const { rule, path: at, message } of found) {
         const where = `in "${clip(sourceName)}"${at && ` at "${at}"`}`;
         this.warn(imported, path, rule, `${message}, ${where}`);
@@ -316,9 +316,9 @@ export class ImportSession {
       const message = `No tool is called "${clip(name)}", which include names`;
       if (!isThere) this.warn(undefined, "", "include", message);
     }
-    const looks = findings.lookAlikes(named, others);
+    const lookAlikes = findings.lookAlikes(named, others);
     return new Map(named.flatMap(({ imported, id }) => {
-      const other = looks.get(id);
+      const other = lookAlikes.get(id);
       if (other === undefined) return [];
       const message = `A name looks like the name of "${clip(other)}"`;
       return [[imported, [{ rule: "look-alike", path: "", message }]]];

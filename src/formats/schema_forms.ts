@@ -65,7 +65,7 @@ function formOfValues(values: readonly unknown[]): KeywordForm {
 const PLAIN_KEY = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 
 /** The keywords that restrict the type of a value. */
-const SAYS_TYPE = new Set("type enum const $ref anyOf oneOf allOf $dynamicRef".split(" "));
+const TYPE_KEYWORDS = new Set("type enum const $ref anyOf oneOf allOf $dynamicRef".split(" "));
 
 export function formsOf(schema: JsonSchema, trace?: Trace): FormSet {
   const finder = new FormFinder(schema);
@@ -100,10 +100,10 @@ class FormFinder {
     if (this.#depth > MAX_DEPTH) throw tooDeep();
     this.#depth++;
     const { forms } = this;
-    let saysType = false;
+    let hasType = false;
     for (const keyword in node) {
       forms.add(formOfKeyword(keyword, node, root));
-      saysType ||= SAYS_TYPE.has(keyword);
+      hasType ||= TYPE_KEYWORDS.has(keyword);
       if (keyword === "$ref") this.#addReference(node, root);
       else if (root) continue;
       // A constant that is a list or an object has two forms: "enum complex" and "const".
@@ -112,7 +112,7 @@ class FormFinder {
       else if (keyword === "anyOf" && crowdsUnion(node)) forms.add("anyOf with siblings");
     }
     eachChild(node, this.#see);
-    if (!saysType) forms.add("no type");
+    if (!hasType) forms.add("no type");
     if (describesObjects(node)) this.#addObject(node, root);
     if (lacksItems(node)) forms.add("items missing");
     this.#depth--;

@@ -105,7 +105,7 @@ function isMisspelt(name: string, candidate: string): boolean {
 }
 
 /** The keywords whose issues distinguish the branches of a union. */
-const TELLING: ReadonlySet<string> = new Set(["type", "const", "enum", "anyOf", "oneOf"]);
+const DISTINCTIVE: ReadonlySet<string> = new Set(["type", "const", "enum", "anyOf", "oneOf"]);
 
 /**
  * Returns the issues of a value that fits no branch of an `anyOf` or `oneOf`. The issues of all
@@ -122,9 +122,9 @@ export function unionIssues(
 
   // Every branch has an issue at one pointer: a "kind" that is neither "circle" nor "square".
   for (const { path: place, keyword: kind } of first) {
-    if (!TELLING.has(kind)) continue;
+    if (!DISTINCTIVE.has(kind)) continue;
     const shared = forms.map((form) =>
-      form.find((one) => one.path === place && TELLING.has(one.keyword))
+      form.find((one) => one.path === place && DISTINCTIVE.has(one.keyword))
     );
     if (shared.every((one) => one !== undefined)) {
       return [issue(place, keyword, clip(orList(shared.map((one) => one.expected)), MAX_WORDS))];
@@ -133,7 +133,7 @@ export function unionIssues(
 
   // Prefers branches whose type matches the value, and among these a matching "kind".
   const distance = (form: readonly Issue[]): number =>
-    form.some((one) => one.path === path && TELLING.has(one.keyword))
+    form.some((one) => one.path === path && DISTINCTIVE.has(one.keyword))
       ? 2
       : form.some((one) => one.keyword === "const" || one.keyword === "enum")
       ? 1

@@ -18,7 +18,7 @@ const MAX_LOOKS = 24;
 /** The maximum number of states to visit in the test whether `RegExp` takes linear time. */
 const MAX_VISITS = 50_000;
 /** The maximum number of characters that `RegExp` may read again at each position. */
-const MAX_AGAIN = 32;
+const MAX_REREADS = 32;
 /** The maximum number of states on all ways through an anchored pattern. */
 const MAX_WAYS = 100;
 /** The maximum number of cached states and characters of an automaton. */
@@ -380,7 +380,7 @@ function countReads({ start, hasLoops }: Automaton): number | undefined {
   let visits = 0;
   const elsewhere = waysFrom(start, AT_START);
   const isAnchored = elsewhere?.readers.length === 0 && !elsewhere.ends;
-  const count = hasLoops ? undefined : fewStates(isAnchored ? MAX_WAYS : MAX_AGAIN);
+  const count = hasLoops ? undefined : fewStates(isAnchored ? MAX_WAYS : MAX_REREADS);
   if (count !== undefined) {
     return isAnchored ? 1 : count;
   }
@@ -396,13 +396,13 @@ function countReads({ start, hasLoops }: Automaton): number | undefined {
   if (first === undefined) return undefined;
   if (isAnchored) return 1;
   let readers = new Set(first.ends ? [] : first.readers);
-  let again = 0;
-  for (; readers.size > 0; again++) {
-    if (again === MAX_AGAIN) return undefined;
+  let rereads = 0;
+  for (; readers.size > 0; rereads++) {
+    if (rereads === MAX_REREADS) return undefined;
     const after = [...readers].map((reader) => known.get(reader));
     readers = new Set(after.flatMap((ways) => ways === undefined || ways.ends ? [] : ways.readers));
   }
-  return again + 1;
+  return rereads + 1;
 
   /** Returns the number of states on all ways through the automaton, if it is at most `limit`. */
   function fewStates(limit: number): number | undefined {

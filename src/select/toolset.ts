@@ -39,7 +39,7 @@ import {
 /** The relation of a bridge to its target toolset. `createToolBridge` creates it. */
 export interface ToolsetBridge {
   /** The target toolset, whose tools are called. */
-  readonly behind: Toolset;
+  readonly target: Toolset;
   /**
    * Returns the call of a target tool, or `undefined` if the call is for one of the bridge's own
    * tools.

@@ -50,12 +50,12 @@ export function watchLater<What>(
 ): void {
   let left = turns;
   // An async function would make a call 5 % slower on Bun.
-  const look = (): void => {
+  const poll = (): void => {
     if (!waiter.waitsFor(what)) return;
-    if (--left > 0) void SETTLED.then(look);
+    if (--left > 0) void SETTLED.then(poll);
     else waiter.watch();
   };
-  void SETTLED.then(look);
+  void SETTLED.then(poll);
 }
 
 export function sleep(ms: number): Promise<void> {

@@ -42,7 +42,7 @@ describe("The directory of tools in NATS", () => {
     const workers = [await offer(name, "a", [ping]), await offer(name, "b", [ping])];
     const tidy = async (): Promise<void> => {
       for (const { offers } of workers) {
-        for (const worker of ["a", "b"]) offers.hear(worker);
+        for (const worker of ["a", "b"]) offers.touch(worker);
         await offers.removeDead();
       }
     };
@@ -182,12 +182,12 @@ describe("The directory of tools in NATS", () => {
     await offer(name, "heard", [{ ...ping, name: "pong" }]);
     const before = await keysOf(name);
     assertEquals(before.length, 6);
-    while (!live.offers.knows("heard")) {
+    while (!live.offers.has("heard")) {
       await watcher.flush();
       await live.offers.removeDead();
     }
     live.clock.ms = 59_000;
-    live.offers.hear("heard");
+    live.offers.touch("heard");
     await live.offers.removeDead();
     assertEquals(await keysOf(name), before);
     live.clock.ms = 61_000;

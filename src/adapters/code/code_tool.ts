@@ -76,7 +76,7 @@ export function codeTool(
   const toolset = isToolset(source) ? source : source?.select?.();
   if (!isToolset(toolset)) fail(ACTION, "the source must be a toolset or a registry");
   const own = once(made, options, () => ownTools(options));
-  return new ToolBridge(toolset.bridge?.behind ?? toolset, own, { native: false });
+  return new ToolBridge(toolset.bridge?.target ?? toolset, own, { native: false });
 }
 
 /** Cached by the options, because the tools refer to no toolset. */
@@ -119,7 +119,7 @@ function runCode(settings: CodeSettings): Tool {
     callsTools: true,
     async execute({ code }: { readonly code: string }, context: ToolContext) {
       const call = CallContext.callOf(context);
-      const tools = call?.toolset.bridge?.behind;
+      const tools = call?.toolset.bridge?.target;
       if (!tools) fail("run a program", "use a dispatcher over the toolset of codeTool()");
       const { principal } = context;
       const exceeded = programs.exceeded(principal, 1);

@@ -106,7 +106,7 @@ export function toolsAsTypeScript(
   const { maxTokens, count = countTokens } = check.readFields(ACTION, options, CHECKS);
   if (!isToolset(toolset)) fail(ACTION, "pass a toolset, such as registry.select()");
   const named: NamedTypes = new Map();
-  const tools = (toolset.bridge?.behind ?? toolset).available();
+  const tools = (toolset.bridge?.target ?? toolset).available();
   const all = tools.map((tool) => declareTool(tool, named));
   const bySize = all.toSorted((a, b) => a.signature.length - b.signature.length);
   const write = (declared: number, names: number): string => {

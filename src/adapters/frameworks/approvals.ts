@@ -175,10 +175,10 @@ function previewLayers(layers: readonly calls.Layer[]): readonly calls.Layer[] {
   const decide = async (call: calls.Call, isRequired: boolean): Promise<ToolResult> => {
     const verdicts = (await Promise.all(rules.map((layer) => layer.explain(call)))).flat()
       .map(({ verdict }) => verdict);
-    const asks = !verdicts.includes("deny") && (isRequired || verdicts.includes("ask"));
+    const needsApproval = !verdicts.includes("deny") && (isRequired || verdicts.includes("ask"));
     // The question of the dispatcher shows the same arguments.
     const args = frozenCopy(call.arguments) ?? frozenCopy(call.plainArguments);
-    const content = asks ? describeCall(call.tool.id, args) : null;
+    const content = needsApproval ? describeCall(call.tool.id, args) : null;
     return { ok: true, content, durationMs: 0 };
   };
   return [

@@ -30,7 +30,7 @@ export function runTasks(
   if (tasks === undefined || tool === undefined || tool.execution === "sync") return undefined;
   const isPreferred = prefersAsync(headers);
   const isTask = tool.execution === "task" || isPreferred;
-  if (!isTask && (afterMs === undefined || execution.wantsStream(headers))) return undefined;
+  if (!isTask && (afterMs === undefined || execution.acceptsStream(headers))) return undefined;
   const layered = withAllLayers(dispatcher, "tasks");
   const work = isTask || afterMs === undefined
     ? tasks.start(layered, call, context)
@@ -105,7 +105,7 @@ async function continueCall(request: ToolRequest): Promise<Response> {
   const context: DispatchContext = { ...request.hostContext(), signal: () => running.signal };
   const call = { ticket, answers, callId };
   const prepared = { request, toolset, dispatcher, call, callId, context, running, recorded };
-  return execution.wantsStream(raw.headers)
+  return execution.acceptsStream(raw.headers)
     ? execution.streamCall(prepared)
     : await execution.answerResult(prepared, dispatcher.dispatch(call, context));
 }
@@ -127,7 +127,7 @@ async function showTask(request: ToolRequest): Promise<Response> {
   refuseQuery(raw.url);
   const task = await reached(request, tasks?.get(id, ownerIn(request)));
   if (tasks === undefined || task === undefined) return problemResponse(notFound("a task", id));
-  return raw.method !== "HEAD" && execution.wantsStream(raw.headers)
+  return raw.method !== "HEAD" && execution.acceptsStream(raw.headers)
     ? followTask(request, tasks, task)
     : json(task);
 }

@@ -41,7 +41,7 @@ export function targetOf(
   const { bridge } = toolset;
   const target = bridge?.resolveTarget(call);
   const { name } = target ?? call;
-  const owner = target === undefined ? toolset : bridge?.behind;
+  const owner = target === undefined ? toolset : bridge?.target;
   return {
     toolId: name,
     tool: owner?.resolve(name),
@@ -178,7 +178,7 @@ async function execute(
   const task = startTask?.(prepared);
   if (task !== undefined) return await task;
   // The response for an unknown tool is never a stream.
-  if (streamCall !== undefined && wantsStream(headers) && targetIn(prepared).tool !== undefined) {
+  if (streamCall !== undefined && acceptsStream(headers) && targetIn(prepared).tool !== undefined) {
     return streamCall(prepared);
   }
   const result = dispatcher.run(call, context);
@@ -255,7 +255,7 @@ export function locationOf({ url }: Request, id: string): string {
 
 const TYPES = ["application/json", "text/event-stream"] as const;
 
-export function wantsStream(headers: Headers): boolean {
+export function acceptsStream(headers: Headers): boolean {
   const accept = headers.get("accept");
   return accept !== null && chooseType(accept, TYPES) === "text/event-stream";
 }

@@ -51,7 +51,7 @@ export function bridgeOnce(make: MakeBridge): MakeBridge {
     once(bridges, toolset, () => {
       const bridge = assertSync(make(toolset));
       // The bridge to another toolset might reach tools that are hidden from this caller.
-      if (bridge?.bridge?.behind === (toolset.bridge?.behind ?? toolset)) return bridge;
+      if (bridge?.bridge?.target === (toolset.bridge?.target ?? toolset)) return bridge;
       fail("make a bridge", "the function must return a bridge to the given toolset");
     });
 }

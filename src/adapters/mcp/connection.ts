@@ -188,7 +188,7 @@ export interface ServerCall {
   /** True if the server declares that the tool is safe to call twice. */
   readonly isRepeatable: boolean;
   /** The listed tool, if the server may ask questions. */
-  readonly asking?: ListedTool | undefined;
+  readonly tool?: ListedTool | undefined;
   /** True if all callers are one caller for the server. */
   readonly isShared?: boolean;
 }
@@ -214,7 +214,7 @@ export async function callServer(
   call: ServerCall,
   context: ToolContext,
 ): Promise<unknown> {
-  if (call.asking === undefined) return await sendCall(connection, call, {}, context);
+  if (call.tool === undefined) return await sendCall(connection, call, {}, context);
   let retry: Retry = {};
   for (let round = 1; round <= MAX_ROUNDS; round++) {
     let ended: { readonly value: unknown } | undefined;
@@ -270,7 +270,7 @@ function questionOf(name: string, { method, params }: InputRequests[string]): Qu
  */
 async function sendCall(
   connection: McpConnection,
-  { name, arguments: args, isRepeatable, asking }: ServerCall,
+  { name, arguments: args, isRepeatable, tool }: ServerCall,
   retry: Retry,
   context: ToolContext,
 ): Promise<unknown> {
@@ -280,7 +280,7 @@ async function sendCall(
     const client = await connection.client(signal);
     try {
       const result = await client.callTool({ name, arguments: { ...args }, ...retry }, {
-        ...(asking === undefined ? {} : { allowInputRequired: true, toolDefinition: asking }),
+        ...(tool === undefined ? {} : { allowInputRequired: true, toolDefinition: tool }),
         signal,
         // The dispatcher limits the time of the call.
         timeout: MAX_TIMEOUT_MS,

@@ -349,8 +349,8 @@ class McpImport implements ImportedMcpServer {
         transport: this.#transport,
         execute: (name, args, context) => {
           const listed = this.#listed.get(name);
-          const asking = mayAsk ? listed : undefined;
-          const call = { name, arguments: args, isRepeatable: isRepeatable(listed), asking };
+          const tool = mayAsk ? listed : undefined;
+          const call = { name, arguments: args, isRepeatable: isRepeatable(listed), tool };
           return this.#callers === undefined
             ? callServer(this.#connection, { ...call, isShared: true }, context)
             : this.#callers.use(listed, context, (own) => callServer(own, call, context));

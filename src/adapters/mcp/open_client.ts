@@ -113,7 +113,7 @@ interface StartedProgram {
 interface Program {
   readonly stdin: { write(line: string, onWritten: () => void): void };
   readonly stdout: {
-    on(event: "data", heard: () => void): void;
+    on(event: "data", listener: () => void): void;
     pause(): void;
     resume(): void;
     destroy(): void;
@@ -122,8 +122,8 @@ interface Program {
   readonly exitCode: number | null;
   readonly signalCode: string | null;
   kill(signal: string): boolean;
-  once(event: "exit", heard: (code: number | null, signal: string | null) => void): void;
-  once(event: "close" | "error", heard: () => void): void;
+  once(event: "exit", listener: (code: number | null, signal: string | null) => void): void;
+  once(event: "close" | "error", listener: () => void): void;
 }
 
 interface RunningProgram {

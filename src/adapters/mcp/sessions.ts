@@ -162,11 +162,11 @@ function notificationOf(event: ServerEvent): mcp.JSONRPCMessage {
 /**
  * The `GET` stream of clients before revision 2026-07-28.
  *
- * @param wants Returns true if the client receives an event.
+ * @param isWanted Returns true if the client receives an event.
  */
 export function followingStream(
   following: Following,
-  wants: (event: ServerEvent) => boolean,
+  isWanted: (event: ServerEvent) => boolean,
   options: http.EventStreamOptions,
 ): Response {
   return http.eventStream({
@@ -174,7 +174,7 @@ export function followingStream(
       for (;;) {
         const event = await following.next();
         if (event === undefined) return undefined;
-        if (wants(event)) {
+        if (isWanted(event)) {
           return `event: message\ndata: ${JSON.stringify(notificationOf(event))}\n\n`;
         }
       }

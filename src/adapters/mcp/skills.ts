@@ -274,7 +274,7 @@ export class SkillCatalog implements BridgeSkills {
 
   #isVisible(skill: Skill, toolset: Toolset): boolean {
     const { hostTools = [] } = this.#options;
-    const tools = toolset.bridge?.behind ?? toolset;
+    const tools = toolset.bridge?.target ?? toolset;
     const [namespace = ""] = this.#folderOf(skill).split("/");
     const isImported = this.#sources.has(namespace);
     const names = toolNamesIn(skill).filter((name) => !hostTools.includes(name));

@@ -55,13 +55,13 @@ export type ReplyType = typeof REPLY[keyof typeof REPLY];
 
 export const FLAG = {
   /** Flag of an execute frame: the caller receives metadata. */
-  wantsMetadata: 1,
+  sendsMetadata: 1,
   /** Flag of an execute frame: the host answers questions. */
   answersQuestions: 2,
   /** Flag of an abort frame: the id belongs to an abort signal, and not to a call. */
   abortsSignal: 1,
   /** Flag of a register frame: the host expects a result frame. */
-  wantsAnswer: 1,
+  needsResult: 1,
   /** Flag of a result frame: the call failed. */
   callFailed: 1,
   /** Flag of a failed frame: the host's configuration is invalid. */

@@ -228,13 +228,13 @@ export class HostBridge {
 
   #register(id: number, flags: number, payload: Uint8Array): void {
     const [definition = ""] = readStrings(payload.subarray(wire.SIGNAL_BYTES), 1);
-    const wantsAnswer = (flags & FLAG.wantsAnswer) !== 0;
+    const needsResult = (flags & FLAG.needsResult) !== 0;
     try {
       const tool = this.#functions.add(wire.readId(payload), definition);
-      if (wantsAnswer) this.#answer(id, tool);
+      if (needsResult) this.#answer(id, tool);
     } catch (error) {
       const message = messageOf(error);
-      if (wantsAnswer) this.#replies.failure(id, "invalid_argument", message, undefined);
+      if (needsResult) this.#replies.failure(id, "invalid_argument", message, undefined);
       else this.#replies.add(REPLY.log, 0, message);
     }
   }
@@ -282,18 +282,18 @@ export class HostBridge {
     const { id, flags } = call;
     // Releases a large text, from which the arguments are parsed.
     const [name = "", params, sessionId, messageId] = call.strings.splice(0);
-    const wantsEvents = (flags & FLAG.wantsMetadata) !== 0;
+    const sendsEvents = (flags & FLAG.sendsMetadata) !== 0;
     const operation = flags >> wire.OPERATION_SHIFT;
     const isCall = operation === OPERATION.call;
     // The name, if the caller receives events. A call that resumes has a ticket instead of a name.
-    const tool = !wantsEvents ? undefined : isCall ? name : "";
+    const tool = !sendsEvents ? undefined : isCall ? name : "";
     if (!(tools instanceof HostTools)) {
       this.#end(call);
       return this.#replies.failure(id, tools.code, tools.message, tool);
     }
     const { signal } = call.controller;
     let context: DispatchContext = { sessionId, messageId, signal };
-    if (wantsEvents) context = this.#listening(id, signal, context);
+    if (sendsEvents) context = this.#listening(id, signal, context);
     if ((flags & FLAG.answersQuestions) !== 0) {
       context = {
         ...context,

@@ -237,7 +237,7 @@ export class HostTools {
     }
     const made = assertSync(make(selected));
     // The bridge to another toolset might reach tools that are hidden from this host.
-    if (made?.bridge?.behind === selected) return made;
+    if (made?.bridge?.target === selected) return made;
     fail("make a tool bridge", "the option bridge must return a bridge to the given toolset");
   }
 

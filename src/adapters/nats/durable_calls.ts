@@ -19,8 +19,8 @@ import { Runs } from "./runs.ts";
 import { isRefused, problemOf } from "./streams.ts";
 
 /** The delay of the first read of the store, in case the worker's message was lost. It doubles each time. */
-const FIRST_LOOK_MS = 2_000;
-const LAST_LOOK_MS = 30_000;
+const FIRST_POLL_MS = 2_000;
+const LAST_POLL_MS = 30_000;
 /** The maximum wait for the tool of an aborted call to stop, in milliseconds. */
 const STOPPED_MS = 60_000;
 const ROOM_BYTES = 1_024;
@@ -37,7 +37,7 @@ interface WaitingCall {
   last: stored.NewsNumber;
   readonly context: ToolContext;
   readonly result: Promise<ToolResult>;
-  look(): void;
+  poll(): void;
   end(result: ToolResult): void;
   /** Ends the wait for an aborted call, whose tool has stopped or does not start. */
   stopped(ran: ToolRun | undefined): void;
@@ -64,7 +64,7 @@ export class DurableCalls {
     });
     link.follow({
       up: () => {
-        for (const call of this.#waiting.values()) call.look();
+        for (const call of this.#waiting.values()) call.poll();
       },
     });
   }
@@ -194,11 +194,11 @@ export class DurableCalls {
     const { signal } = context;
     const name = inbox.slice(this.#inbox.length);
     let disarm = (): void => {};
-    const look = (nextMs = FIRST_LOOK_MS): void => {
+    const poll = (nextMs = FIRST_POLL_MS): void => {
       disarm();
       if (!this.#waiting.has(name)) return;
-      const laterMs = Math.min(2 * nextMs, LAST_LOOK_MS);
-      disarm = systemClock.setTimeout(() => look(laterMs), nextMs);
+      const laterMs = Math.min(2 * nextMs, LAST_POLL_MS);
+      disarm = systemClock.setTimeout(() => poll(laterMs), nextMs);
       // Without a connection nothing can be read. The call continues.
       if (this.#link.down !== undefined) return;
       runs.records.read(key).then((found) => {
@@ -206,14 +206,14 @@ export class DurableCalls {
         if (result !== undefined) end(adopt(result));
       }, this.#link.log);
     };
-    const forget = (): void => {
+    const release = (): void => {
       disarm();
       signal.removeEventListener("abort", abort);
       this.#waiting.delete(name);
     };
     const stopped = (ran: ToolRun | undefined): void => {
       if (!signal.aborted) return;
-      forget();
+      release();
       resolve(aborted(id, ran));
     };
     const abort = (): void => {
@@ -224,15 +224,15 @@ export class DurableCalls {
     };
     const end = (result: ToolResult): void => {
       if (signal.aborted) return;
-      forget();
+      release();
       resolve(result);
     };
     let resolve: (result: ToolResult) => void = () => {};
     const result = new Promise<ToolResult>((settle) => resolve = settle);
     const last = { attempt: 0, count: 0 };
-    const call: WaitingCall = { key, last, tool: id, context, result, look, end, stopped };
+    const call: WaitingCall = { key, last, tool: id, context, result, poll, end, stopped };
     this.#waiting.set(name, call);
-    look();
+    poll();
     signal.addEventListener("abort", abort, { once: true });
     if (signal.aborted) abort();
     return call;
@@ -278,7 +278,7 @@ export class DurableCalls {
         return call.context.progress(done, total, message);
       }
       case "done":
-        return call.look();
+        return call.poll();
       case "stopped":
         return call.stopped(news.ran);
       case "ended":

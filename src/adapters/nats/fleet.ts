@@ -22,7 +22,7 @@ export interface PresenceMessage {
 interface Worker {
   readonly id: string;
   /** The time of the last presence message, by the caller's clock. */
-  heardAt: number;
+  seenAt: number;
   calls: number;
   /** The number of parts of the worker's list that were read. */
   lists: number;
@@ -66,9 +66,9 @@ export class Fleet {
     this.#lists.set(key, list);
     const { worker: id } = list;
     // A new worker is present, because it has just written its list.
-    const heardAt = this.#subscription ? this.#clock.now() : Infinity;
+    const seenAt = this.#subscription ? this.#clock.now() : Infinity;
     const worker = once(this.#workers, id, () => ({
-      ...{ id, heardAt, calls: 0, lists: 0, down: new Set<string>() },
+      ...{ id, seenAt, calls: 0, lists: 0, down: new Set<string>() },
     }));
     worker.lists++;
     for (const path of list.down) worker.down.add(path);
@@ -79,19 +79,19 @@ export class Fleet {
 
   serves(path: string): boolean {
     const now = this.#clock.now();
-    return this.#serving.get(path)?.some((worker) => isThere(worker, path, now)) ?? false;
+    return this.#serving.get(path)?.some((worker) => isServing(worker, path, now)) ?? false;
   }
 
   get size(): number {
     const now = this.#clock.now();
-    return [...this.#workers.values()].filter((worker) => isThere(worker, "", now)).length;
+    return [...this.#workers.values()].filter((worker) => isServing(worker, "", now)).length;
   }
 
   /** Picks two present workers at random, and returns the one with fewer calls. */
   choose(path: string, tried: ReadonlySet<string>): string | undefined {
     const now = this.#clock.now();
     const there = (this.#serving.get(path) ?? [])
-      .filter((worker) => !tried.has(worker.id) && isThere(worker, path, now));
+      .filter((worker) => !tried.has(worker.id) && isServing(worker, path, now));
     const pick = (): Worker | undefined => there[Math.floor(Math.random() * there.length)];
     const [one, other] = [pick(), pick()];
     return one !== undefined && other !== undefined && other.calls < one.calls ? other.id : one?.id;
@@ -105,7 +105,7 @@ export class Fleet {
   /** Marks a worker that did not respond. It receives no calls until its next presence message. */
   lose(id: string): void {
     const worker = this.#workers.get(id);
-    if (worker !== undefined) worker.heardAt = -Infinity;
+    if (worker !== undefined) worker.seenAt = -Infinity;
   }
 
   stop(): void {
@@ -113,17 +113,17 @@ export class Fleet {
   }
 
   get hasLost(): boolean {
-    return [...this.#workers.values()].some(({ heardAt }) => heardAt === -Infinity);
+    return [...this.#workers.values()].some(({ seenAt }) => seenAt === -Infinity);
   }
 
   /** Marks all workers as present, where no presence messages are received. */
   find(): void {
-    for (const worker of this.#workers.values()) worker.heardAt = Infinity;
+    for (const worker of this.#workers.values()) worker.seenAt = Infinity;
   }
 
   #hear({ worker: id, isLeaving }: PresenceMessage): void {
     const worker = this.#workers.get(id);
-    if (worker !== undefined) worker.heardAt = isLeaving ? -Infinity : this.#clock.now();
+    if (worker !== undefined) worker.seenAt = isLeaving ? -Infinity : this.#clock.now();
   }
 }
 
@@ -134,7 +134,7 @@ export class Fleet {
 export function listenForWorkers(
   { name, seal, log, listen }: Link,
   isKnown: (worker: string) => boolean,
-  hear: (message: PresenceMessage) => void,
+  receive: (message: PresenceMessage) => void,
   expect: (revision: number) => void = () => {},
 ): Subscription {
   const last = new Map<string, number>();
@@ -159,7 +159,7 @@ export function listenForWorkers(
     }
     last.set(id, time);
     late.delete(id);
-    hear(presence as unknown as PresenceMessage);
+    receive(presence as unknown as PresenceMessage);
   });
 }
 
@@ -171,6 +171,6 @@ function describeSkew(worker: string, ageMs: number): string {
   return `A message of the worker "${worker}" ${why} the clocks differ; synchronize the clocks`;
 }
 
-function isThere({ heardAt, down }: Worker, path: string, now: number): boolean {
-  return now - heardAt < AWAY_AFTER_MS && !down.has(path);
+function isServing({ seenAt, down }: Worker, path: string, now: number): boolean {
+  return now - seenAt < AWAY_AFTER_MS && !down.has(path);
 }

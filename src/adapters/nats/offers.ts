@@ -37,7 +37,7 @@ export class Offers {
   /** The paths in each part of the list. A path stays in its part, so that few parts are rewritten. */
   #parts: readonly (readonly string[])[] = [[]];
   #directory: Directory | undefined;
-  readonly #heard: Map<string, number> = new Map();
+  readonly #seen: Map<string, number> = new Map();
   #writing: Promise<void> = Promise.resolve();
   #isDue = false;
   #sweptAt = -Infinity;
@@ -106,12 +106,12 @@ export class Offers {
     return this.#directory;
   }
 
-  knows(worker: string): boolean {
-    return this.#heard.has(worker);
+  has(worker: string): boolean {
+    return this.#seen.has(worker);
   }
 
-  hear(worker: string): void {
-    this.#heard.set(worker, this.#clock.now());
+  touch(worker: string): void {
+    this.#seen.set(worker, this.#clock.now());
   }
 
   /** Removes dead workers from the directory, and definitions that no worker serves. */
@@ -128,13 +128,13 @@ export class Offers {
       if (list === undefined) continue;
       const { worker, up, down } = list;
       // A worker that has not been heard before gets the full time from now on.
-      if (!this.#heard.has(worker)) this.hear(worker);
-      if (worker === own || now - (this.#heard.get(worker) ?? now) < DEAD_AFTER_MS) {
+      if (!this.#seen.has(worker)) this.touch(worker);
+      if (worker === own || now - (this.#seen.get(worker) ?? now) < DEAD_AFTER_MS) {
         there.add(worker);
         for (const path of [...up, ...down]) served.add(path);
       } else dead.push([key, revision]);
     }
-    for (const worker of this.#heard.keys()) if (!there.has(worker)) this.#heard.delete(worker);
+    for (const worker of this.#seen.keys()) if (!there.has(worker)) this.#seen.delete(worker);
     const tools = toolKey(`${name}.`);
     for (const [key, { revision }] of entries) {
       if (key.startsWith(tools) && !served.has(`${name}.${key.slice(tools.length)}`)) {

@@ -63,19 +63,19 @@ const MAX_CALLS = 65_536;
 export class RemoteCalls {
   readonly #link: Link;
   readonly #fleet: Fleet;
-  readonly #lookAgain: (() => Promise<void>) | undefined;
+  readonly #refresh: (() => Promise<void>) | undefined;
   readonly #inbox: string;
   readonly #subscription: Subscription;
   readonly #running: Map<string, RunningCall> = new Map();
   #stopTicking: (() => void) | undefined;
 
-  /** @param lookAgain Reads the list of workers again if the known workers do not accept a call. */
-  constructor(link: Link, fleet: Fleet, inbox: string, lookAgain?: () => Promise<void>) {
-    this.#lookAgain = lookAgain;
+  /** @param refresh Reads the list of workers again if the known workers do not accept a call. */
+  constructor(link: Link, fleet: Fleet, inbox: string, refresh?: () => Promise<void>) {
+    this.#refresh = refresh;
     this.#link = link;
     this.#fleet = fleet;
     this.#inbox = `${createInbox(inbox)}.`;
-    this.#subscription = link.listen(`${this.#inbox}*`, (message) => this.#hear(message));
+    this.#subscription = link.listen(`${this.#inbox}*`, (message) => this.#receive(message));
     link.follow({
       // These calls may have run.
       down: () => {
@@ -88,7 +88,7 @@ export class RemoteCalls {
   /** Runs a call on a worker that serves the tool. Does not end before the tool of an aborted call. */
   async run(call: RemoteCall): Promise<ToolResult> {
     const { tool: id, path, isRepeatable, context } = call;
-    let lookAgain = this.#lookAgain;
+    let refresh = this.#refresh;
     const tried = new Set<string>();
     let last: Miss | undefined;
     let mayHaveRun = false;
@@ -101,9 +101,9 @@ export class RemoteCalls {
         return failure("overloaded", id, "too many calls are waiting", { ran: "no" });
       }
       let worker = this.#fleet.choose(path, tried);
-      if (worker === undefined && lookAgain !== undefined) {
-        await lookAgain().catch(this.#link.log);
-        lookAgain = undefined;
+      if (worker === undefined && refresh !== undefined) {
+        await refresh().catch(this.#link.log);
+        refresh = undefined;
         worker = this.#fleet.choose(path, tried);
       }
       if (worker === undefined) {
@@ -153,7 +153,7 @@ export class RemoteCalls {
     const { request, context: { signal } } = remote;
     const subject = protocol.callSubject(worker, remote.path);
     return new Promise((resolve) => {
-      const abort = (): void => this.#say(call, { abort: reasonOf(signal) });
+      const abort = (): void => this.#control(call, { abort: reasonOf(signal) });
       const call: RunningCall = {
         ...remote,
         worker,
@@ -166,7 +166,7 @@ export class RemoteCalls {
           signal.removeEventListener("abort", abort);
           this.#fleet.count(worker, -1);
           const isMiss = "mayHaveRun" in end;
-          if (isMiss && end.mayHaveRun) this.#say(call, GIVEN_UP);
+          if (isMiss && end.mayHaveRun) this.#control(call, GIVEN_UP);
           // After an abort, a tool that has not stopped leaves this promise pending: the caller's
           // dispatcher waits for `graceMs`, and returns `acknowledged: false`.
           const hasStopped = isMiss || end.ok || end.error.acknowledged !== false;
@@ -188,7 +188,7 @@ export class RemoteCalls {
     });
   }
 
-  #hear(message: Msg): void {
+  #receive(message: Msg): void {
     const id = message.subject.slice(this.#inbox.length);
     const call = this.#running.get(id);
     // The server reports that the worker has no subscription. A fake report does no harm: before
@@ -234,11 +234,11 @@ export class RemoteCalls {
     const credit = protocol.creditOf(call.receiver.bytes);
     switch (frame.type) {
       case "accepted":
-        return this.#say(call, { go: true });
+        return this.#control(call, { go: true });
       case "beat":
         // The message may have been lost while the worker connected again, so it is repeated.
-        if (context.signal.aborted) this.#say(call, { abort: reasonOf(context.signal) });
-        else if (call.granted > 0) this.#say(call, { credit: 0, granted: call.granted });
+        if (context.signal.aborted) this.#control(call, { abort: reasonOf(context.signal) });
+        else if (call.granted > 0) this.#control(call, { credit: 0, granted: call.granted });
         return;
       case "metadata":
         call.hasYielded = true;
@@ -267,11 +267,11 @@ export class RemoteCalls {
     call.taken += credit;
     if (call.taken < protocol.CREDIT_STEP) return;
     call.granted += call.taken;
-    this.#say(call, { credit: call.taken, granted: call.granted });
+    this.#control(call, { credit: call.taken, granted: call.granted });
     call.taken = 0;
   }
 
-  #say(call: RunningCall, control: protocol.Control): void {
+  #control(call: RunningCall, control: protocol.Control): void {
     // Without a connection, the client would buffer this message and send it too late.
     if (this.#link.down !== undefined) return;
     callHook(() => call.control.send(control), this.#link.log);

@@ -204,8 +204,8 @@ class Worker implements ServedTools {
     const offers = this.#offers = new Offers({ ...settings, worker });
     const presence = listenForWorkers(
       link,
-      (id) => offers.knows(id),
-      ({ worker: id }) => offers.hear(id),
+      (id) => offers.has(id),
+      ({ worker: id }) => offers.touch(id),
       (revision) => offers.directory?.expect(revision),
     );
     const own = link.listen(presenceSubject(link.name, worker), () => void (this.#unheard = 0));

@@ -64,15 +64,15 @@ export class CallLine {
   readonly plain: RemoteCalls;
   readonly durable: DurableCalls;
 
-  /** @param lookAgain Reads the list of workers again if the known workers do not accept a call. */
+  /** @param refresh Reads the list of workers again if the known workers do not accept a call. */
   constructor(
     link: Link,
     fleet: Fleet,
     { inboxPrefix, maxOwnerBytes }: RemoteSettings,
-    lookAgain?: () => Promise<void>,
+    refresh?: () => Promise<void>,
   ) {
     this.link = link;
-    this.plain = new RemoteCalls(link, fleet, inboxPrefix, lookAgain);
+    this.plain = new RemoteCalls(link, fleet, inboxPrefix, refresh);
     this.durable = new DurableCalls(link, inboxPrefix, maxOwnerBytes);
     link.follow({
       forbidden(subject) {

@@ -76,7 +76,7 @@ export async function explainCall(
 
 /** Returns a host for the own tools of a bridge, which come from a list and are not run here. */
 function hosted(toolset: Toolset): Toolset | calls.SelectableToolHost {
-  const target = toolset.bridge?.behind.source;
+  const target = toolset.bridge?.target.source;
   if (!isToolHost(target)) return toolset;
   const { engine } = target;
   return {

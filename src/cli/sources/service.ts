@@ -173,8 +173,8 @@ async function* callRemotely(
   context.defer(async () => {
     const reason: unknown = context.signal.reason;
     // If this call is suspended, the service's task waits for an answer, and must not be cancelled.
-    const goesOn = isObject(reason) && reason["code"] === "input_required";
-    if (task !== undefined && !goesOn) await send(service, task, { method: "DELETE" });
+    const isSuspended = isObject(reason) && reason["code"] === "input_required";
+    if (task !== undefined && !isSuspended) await send(service, task, { method: "DELETE" });
   });
   let path = `/tools/${encodeURIComponent(id)}/execute`;
   let body: unknown = { arguments: params, callId: context.callId };

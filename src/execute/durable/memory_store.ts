@@ -40,7 +40,7 @@ export function memoryCallStore(options: stores.StoreLimits = {}): CallStore {
       settled(() => {
         const entry = entries.find(key);
         if (entry?.revision !== revision) return false;
-        entries.forget(key, entry);
+        entries.remove(key, entry);
         return true;
       }),
     async *list(prefix, after = "") {
@@ -110,7 +110,7 @@ class Entries {
     this.#clock = clock;
   }
 
-  forget(key: string, { owner, weight }: Entry): void {
+  remove(key: string, { owner, weight }: Entry): void {
     this.#entries.delete(key);
     this.#quotas.add(owner, -weight);
   }
@@ -121,7 +121,7 @@ class Entries {
     this.#nextExpiry = Infinity;
     for (const [key, entry] of this.#entries) {
       const { expiresAt = Infinity } = entry;
-      if (expiresAt <= now) this.forget(key, entry);
+      if (expiresAt <= now) this.remove(key, entry);
       // At least `SWEEP_MS` later, because entries may expire one after the other.
       else if (expiresAt < this.#nextExpiry) this.#nextExpiry = Math.max(expiresAt, now + SWEEP_MS);
     }
@@ -134,7 +134,7 @@ class Entries {
     if (entry === undefined || this.#clock.timestamp() < (entry.expiresAt ?? Infinity)) {
       return entry;
     }
-    return void this.forget(key, entry);
+    return void this.remove(key, entry);
   }
 
   /** Stores a value, which replaces the entry `before`, and returns the revision of the value. */
@@ -146,7 +146,7 @@ class Entries {
     const exceeded = this.#quotas.exceeded(owner, more);
     if (exceeded === "total") throw new RangeError("Cannot store a value: the store is full");
     if (exceeded === "quota") throw stores.quotaExhausted();
-    if (before !== undefined) this.forget(key, before);
+    if (before !== undefined) this.remove(key, before);
     const revision = ++this.#revisions;
     const entry = { value: value.slice(), revision, owner, weight };
     this.#entries.set(key, { ...entry, ...defined({ expiresAt, dueAt }) });

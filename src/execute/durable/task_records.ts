@@ -187,7 +187,7 @@ export class TaskRecords extends LeasedRecords<TaskRecord> {
   nextChange(
     key: string,
     signal: AbortSignal | undefined,
-  ): { readonly came: Promise<void>; forget(): void } {
+  ): { readonly came: Promise<void>; cancel(): void } {
     let notify = (): void => {};
     const came = new Promise<void>((resolve) => notify = resolve);
     const waiting = this.#waiting.get(key) ?? new Set();
@@ -196,7 +196,7 @@ export class TaskRecords extends LeasedRecords<TaskRecord> {
     signal?.addEventListener("abort", notify, { once: true });
     return {
       came,
-      forget: () => {
+      cancel: () => {
         disarm();
         signal?.removeEventListener("abort", notify);
         waiting.delete(notify);

@@ -183,6 +183,6 @@ function findTool(
   const { bridge } = toolset;
   const target = bridge?.resolveTarget(call, maxArgumentBytes);
   return bridge && target
-    ? [bridge.behind.resolve(target.name), target]
+    ? [bridge.target.resolve(target.name), target]
     : [toolset.resolve(call.name), call];
 }

@@ -220,7 +220,7 @@ export class CallTasks {
         if (!isSeen(known, toolset)) return;
         await change.came;
       } finally {
-        change.forget();
+        change.cancel();
       }
     }
   }

@@ -104,14 +104,14 @@ async function approved(
   approve: Approver | "ask",
   timeoutMs: number,
   questions: QuestionsLayer | undefined,
-  asks: string | undefined,
+  text: string | undefined,
 ): Promise<ToolResult> {
   const doing = "waiting for approval";
   // The wait for the approver does not count against the call's timeout.
   let answer: unknown = approve === "ask"
     ? approve
-    : await callHost(call, doing, "approve", () => approve(new CallView(call), asks), timeoutMs);
-  const message = answer === "ask" ? asks ?? `Run the tool "${call.tool.id}"?` : Object(answer).ask;
+    : await callHost(call, doing, "approve", () => approve(new CallView(call), text), timeoutMs);
+  const message = answer === "ask" ? text ?? `Run the tool "${call.tool.id}"?` : Object(answer).ask;
   if (isWord(message)) {
     answer = await askCaller(call, doing, message, questions);
     if (answer === undefined) {

@@ -17,10 +17,10 @@ import {
 import { FAILED, inTime, settled } from "../context.ts";
 import { contextDigest } from "../durable/records.ts";
 import {
+  cacheKeys,
   fingerprintOf,
   type IdempotencyOptions,
   isFinal,
-  rememberKeys,
   withoutRetry,
 } from "../idempotency.ts";
 import type { Call, Layer } from "../layer.ts";
@@ -43,7 +43,7 @@ export function idempotency(
   options: IdempotencyOptions = {},
   clock: Clock = systemClock,
 ): readonly Layer[] {
-  const claimKey = rememberKeys(options, clock);
+  const claimKey = cacheKeys(options, clock);
   const claims: WeakMap<Call, SettleKey> = new WeakMap();
   return [{
     name: "idempotency-result",

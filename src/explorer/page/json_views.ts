@@ -159,10 +159,10 @@ const DATA_URL = /^data:image\/(png|jpeg|gif|webp|avif|svg\+xml);base64,[A-Za-z0
 /** Returns the images in a result as data URLs, from blocks of MCP content and from strings. */
 export function imagesIn(value: unknown): readonly string[] {
   const found: string[] = [];
-  look(value, 0);
+  collect(value, 0);
   return found;
 
-  function look(part: unknown, depth: number): void {
+  function collect(part: unknown, depth: number): void {
     if (found.length >= MAX_IMAGES || depth > MAX_IMAGE_DEPTH) return;
     if (typeof part === "string") {
       if (part.startsWith("data:image/") && DATA_URL.test(part)) found.push(part);
@@ -171,7 +171,7 @@ export function imagesIn(value: unknown): readonly string[] {
     const { data, mimeType } = isObject(part) ? part : {};
     const image = `data:${mimeType};base64,${data}`;
     if (typeof data === "string" && DATA_URL.test(image)) found.push(image);
-    else for (const [, item] of membersOf(part)) look(item, depth + 1);
+    else for (const [, item] of membersOf(part)) collect(item, depth + 1);
   }
 }
 

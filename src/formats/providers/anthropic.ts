@@ -300,7 +300,7 @@ export const ANTHROPIC_STRICT: AnthropicTarget<"anthropic.strict"> = /* @__PURE_
 /** Reads the tools of a request to Anthropic. */
 export const anthropicImporter: kit.Importer<"anthropic"> = {
   source: "anthropic",
-  looksLike: (document) =>
+  detects: (document) =>
     kit.entriesOf(document, ["tools"], []).some(({ value }) =>
       kit.member(value, "input_schema") !== undefined
     ),

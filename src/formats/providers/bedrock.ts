@@ -244,7 +244,7 @@ export const BEDROCK_STRICT: BedrockTarget<"bedrock.strict"> = /* @__PURE__ */ k
 /** Reads the tools of a request to Bedrock. */
 export const bedrockImporter: kit.Importer<"bedrock"> = {
   source: "bedrock",
-  looksLike: (document) =>
+  detects: (document) =>
     kit.entriesOf(document, ["tools"], ["toolConfig"]).some(({ value }) =>
       kit.member(value, "toolSpec") !== undefined
     ),

@@ -309,7 +309,7 @@ export const VERTEX: GeminiTarget<"vertex", GeminiFunction> = /* @__PURE__ */ ki
 /** Reads the tools of a request to Gemini. */
 export const geminiImporter: kit.Importer<"gemini"> = {
   source: "gemini",
-  looksLike: (document) =>
+  detects: (document) =>
     declarationsIn(document) !== undefined ||
     entries(document).slice(0, MAX_ENTRIES).some(({ value }) =>
       declarationsIn(value) !== undefined ||

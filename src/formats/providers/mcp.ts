@@ -339,6 +339,6 @@ export const MCP_2026_07_28: McpTarget<"mcp@2026-07-28", McpTool> = /* @__PURE__
 /** Reads the tool list of an MCP server. */
 export const mcpImporter: kit.Importer<"mcp"> = {
   source: "mcp",
-  looksLike: (document) => kit.member(entries(document)[0]?.value, "inputSchema") !== undefined,
+  detects: (document) => kit.member(entries(document)[0]?.value, "inputSchema") !== undefined,
   read: readList,
 };

@@ -166,7 +166,7 @@ function withoutNull(trace: kit.Trace, node: JsonSchemaObject): JsonSchema | und
 /** Reads the tools of a request to OpenAI. */
 export const openaiImporter: kit.Importer<"openai"> = {
   source: "openai",
-  looksLike(document) {
+  detects(document) {
     const [first] = kit.entriesOf(document, LISTS, ["session"]);
     const type = kit.member(first?.value, "type");
     return type === "function" || type === "namespace" ||

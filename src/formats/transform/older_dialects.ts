@@ -38,7 +38,7 @@ export function normalizeDraft(trace: Trace, root: JsonSchema, dialect: Dialect)
 }
 
 /** Returns true if a draft-07 schema, with its `definitions`, has the same meaning in 2020-12. */
-export function readsAlike(schema: JsonSchema): boolean {
+export function isUnchanged(schema: JsonSchema): boolean {
   let alike = true;
   rewriting.eachNode(undefined, schema, (node, spot) => {
     const { $id } = node;

@@ -172,7 +172,7 @@ export function distributeUnions(root: JsonSchema, context: Context): JsonSchema
   function mergeInto(inner: JsonSchemaObject, branch: JsonSchema, depth: number) {
     let own = branch;
     if (isObject(branch) && Object.hasOwn(branch, "$ref")) {
-      if (saysAlready(trace, resolve(branch["$ref"]), inner)) return branch;
+      if (hasAlready(trace, resolve(branch["$ref"]), inner)) return branch;
       const target = targetOf(branch["$ref"], depth);
       if (target === undefined) return undefined;
       own = mergeSchemas(trace, without(trace, branch, "$ref"), target);
@@ -186,7 +186,7 @@ export function distributeUnions(root: JsonSchema, context: Context): JsonSchema
 }
 
 /** Returns true if the reference can stay, because its target has the keywords. */
-function saysAlready(
+function hasAlready(
   trace: Trace,
   target: JsonSchema | undefined,
   inner: JsonSchemaObject,

@@ -129,7 +129,7 @@ class Vocabulary {
   readonly #terms = new Map<string, Term>();
   readonly #byLetter = new Map<string, Set<string>>();
   readonly #stems = new Map<string, readonly string[]>();
-  readonly #guesses = new Map<string, readonly (readonly [word: string, likeness: number])[]>();
+  readonly #guesses = new Map<string, readonly (readonly [word: string, similarity: number])[]>();
 
   constructor(lexicon: Lexicon) {
     this.lexicon = lexicon;
@@ -163,7 +163,7 @@ class Vocabulary {
   }
 
   /** Returns the words that an unknown word may mean, the likeliest first. */
-  guesses(word: string): readonly (readonly [word: string, likeness: number])[] {
+  guesses(word: string): readonly (readonly [word: string, similarity: number])[] {
     return cached(
       this.#guesses,
       word,
@@ -360,11 +360,11 @@ function understand(
   view: View,
 ): { readonly rarity: number; readonly meanings: readonly Meaning[] } {
   const meanings: Meaning[] = [];
-  const note = (other: string, likeness: number, isSynonym: boolean): void => {
+  const note = (other: string, similarity: number, isSynonym: boolean): void => {
     const term = vocabulary.get(other);
     const count = countVisible(term, view);
     if (term === undefined || count === 0) return;
-    meanings.push({ term, likeness, isSynonym, rarity: rarityOf(count, view.size) });
+    meanings.push({ term, similarity, isSynonym, rarity: rarityOf(count, view.size) });
   };
   note(word, 1, false);
   // A synonym that is rarer than the word counts only as much as the word.
@@ -375,8 +375,8 @@ function understand(
   // The rest of "reopen" or "unlock" is a synonym; the rest of "research" is not.
   if (own === undefined && /^(un|re(?=[aeiou]))/.test(word)) note(word.slice(2), SYNONYM, true);
   if (meanings.length === 0) {
-    for (const [other, likeness] of vocabulary.guesses(word)) {
-      if (meanings.length < MAX_GUESSES) note(other, GUESS * likeness, false);
+    for (const [other, similarity] of vocabulary.guesses(word)) {
+      if (meanings.length < MAX_GUESSES) note(other, GUESS * similarity, false);
     }
   }
   const rarity = own ?? Math.min(rarityOf(0, view.size), ...meanings.map(({ rarity }) => rarity));

@@ -4,7 +4,7 @@
  * The score of a tool is BM25F with synonyms, and a discount for the words that it lacks:
  *
  * ```text
- *                                        max          likeness(t, w) · min(rarity(t), rarity(w)) · weight(t, tool)
+ *                                        max          similarity(t, w) · min(rarity(t), rarity(w)) · weight(t, tool)
  * sum(tool)     =  Σ  words w of query   terms t of w
  * missing(tool) =  Σ  words w of query that the tool lacks   rarity(w)
  * score(tool)   =  sum · (1 - brevity · missing / Σ rarity(w))
@@ -82,7 +82,7 @@ export interface View {
 export interface Meaning {
   readonly term: Term;
   /** The similarity of the word itself is 1. */
-  readonly likeness: number;
+  readonly similarity: number;
   /** False for the word itself, even if it is unfinished or mistyped. */
   readonly isSynonym: boolean;
   readonly rarity: number;
@@ -152,8 +152,8 @@ export function score(query: Query, part: number, { shown }: View, arrays: Array
     if ((parts & 1 << part) === 0) continue;
     total += most;
     count++;
-    for (const { term: { postings }, likeness, rarity, isSynonym } of meanings) {
-      const worth = likeness * Math.min(rarity, most) / STEPS;
+    for (const { term: { postings }, similarity, rarity, isSynonym } of meanings) {
+      const worth = similarity * Math.min(rarity, most) / STEPS;
       const isLiteral = isSynonym ? 0 : 1;
       for (let index = 0; index < postings.length; index++) {
         const posting = postings[index] as number;
@@ -162,7 +162,7 @@ export function score(query: Query, part: number, { shown }: View, arrays: Array
         if (lastWord[slot] !== count) {
           lastWord[slot] = count;
           best[slot] = 0;
-          (missing[slot] as number) -= most * likeness;
+          (missing[slot] as number) -= most * similarity;
         }
         const gain = worth * (posting & STEPS - 1) - (best[slot] as number);
         if (gain > 0) {

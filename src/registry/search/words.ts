@@ -93,7 +93,7 @@ export function stem(word: string): string {
 
 /**
  * Returns the words in `known` that begin with `word` or differ by one typing error (two from eight
- * letters on, none below four). The result has their likeness, 0 to 1, and begins with the
+ * letters on, none below four). The result has their similarity, 0 to 1, and begins with the
  * likeliest. For words with digits, and for one or two Latin letters, nothing is guessed.
  */
 export function closeWords(word: string, known: Iterable<string>): [string, number][] {
