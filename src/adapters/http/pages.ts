@@ -212,7 +212,7 @@ function readParameters(parameters: URLSearchParams): ListingQuery {
   };
 }
 
-/** Reads the query of a route whose only parameters are filters, and `bridge` if `takesBridge`. */
+/** Reads the query of a route whose only parameters are filters, and `bridge` if `allowsBridge`. */
 export function readFilters(
   what: string,
   url: string,
