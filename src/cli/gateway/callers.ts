@@ -3,7 +3,7 @@
 import { type Authorize, bearerAuth, type Caller, jwtAuth } from "../../adapters/hono/mod.ts";
 import { problemResponse } from "../../adapters/http/mod.ts";
 import { defined, isText, pointerStep } from "../../tool/mod.ts";
-import { attemptAt, type IssuerSettings, type PlueFile } from "./file.ts";
+import { type IssuerSettings, type PlueFile } from "./file.ts";
 
 /** The requests of callers with `operator`. */
 const OPERATORS = new WeakSet<Request>();
@@ -28,18 +28,18 @@ export function authorizeCallers(
   for (const [principal, { token: own, operator, ...rights }] of Object.entries(tokens)) {
     const pointer = `/callers/tokens${pointerStep(principal)}/token`;
     if (known.has(own) || operators.has(own)) {
-      throw json.error(pointer, "another caller has this token; create a new one");
+      json.reject(pointer, "another caller has this token; create a new one");
     }
     const caller = { ...rights, principal };
     // Checks each token by itself, so that the message has the line of the caller.
-    attemptAt(json, pointer, () => bearerAuth({ tokens: new Map([[own, caller]]) }));
+    json.attempt(pointer, () => bearerAuth({ tokens: new Map([[own, caller]]) }));
     (operator === true ? operators : known).set(own, caller);
   }
   const doors = [
     ...known.size > 0 ? [bearerAuth({ tokens: known })] : [],
     ...operators.size > 0 ? [asOperator(bearerAuth({ tokens: operators }))] : [],
     ...jwt.map((issuer, index) => {
-      const door = attemptAt(json, `/callers/jwt/${index}`, () => authorizeIssuer(issuer));
+      const door = json.attempt(`/callers/jwt/${index}`, () => authorizeIssuer(issuer));
       return issuer.operator === true ? asOperator(door) : door;
     }),
   ];

@@ -33,16 +33,21 @@ export class SettingsDocument {
       throw this.#errorAt(start, `it is not valid JSON: ${message.replace(/[:\s]*".*$/s, "")}`);
     }
     visit(this.#document, { Map: (_, map) => this.#rejectSameNames(map) });
-    try {
-      this.value = this.#document.toJS();
-    } catch (cause) {
-      throw this.error("", describeThrown(cause), cause);
-    }
+    this.value = this.attempt("", () => this.#document.toJS());
   }
 
-  /** Returns an error about the value at a JSON Pointer, or about the nearest value around it. */
-  error(pointer: string, why: string, cause?: unknown): CommandError {
-    return this.#errorAt(this.#positionOf(pointer), why, cause);
+  /** @throws {CommandError} About the value at a JSON Pointer, or about the nearest value around it. */
+  reject(pointer: string, why: string, cause?: unknown): never {
+    throw this.#errorAt(this.#positionOf(pointer), why, cause);
+  }
+
+  /** Returns the result of a function. An error gets the position of a value. */
+  attempt<Result>(pointer: string, make: () => Result): Result {
+    try {
+      return make();
+    } catch (cause) {
+      return this.reject(pointer, describeThrown(cause, 2_000), cause);
+    }
   }
 
   /** Returns the file, the line and the column of a value, or of the nearest value around it. */

@@ -128,11 +128,11 @@ export async function readPlueFile(
   const json = new SettingsDocument(path, text);
   const value = withVariables(json, json.value, "", env);
   const [issue] = explainWithoutEngine(schema)(value);
-  if (issue !== undefined) throw json.error(pointerOf(issue), sentenceOf(issue));
+  if (issue !== undefined) json.reject(pointerOf(issue), sentenceOf(issue));
   const settings = value as PlueSettings;
   const { store, tenants = {} } = settings;
   if (store !== undefined && !isStoreAddress(store)) {
-    reject(json, "/store", `it must be ${STORE_FORMS}`);
+    json.reject("/store", `it must be ${STORE_FORMS}`);
   }
   const folder = dirname(resolve(path));
   const shared = [
@@ -144,7 +144,7 @@ export async function readPlueFile(
     const pointer = `/tenants/${tenant}`;
     const used = use.map((name, index) =>
       shared.find((source) => source.name === name) ??
-        reject(json, `${pointer}/use/${index}`, `there is no source "${name}" in the file`)
+        json.reject(`${pointer}/use/${index}`, `there is no source "${name}" in the file`)
     );
     const own = sourcesIn(json, folder, sources, `${pointer}/sources`, tenant);
     scopes.set(tenant, [...used, ...own]);
@@ -162,33 +162,15 @@ export async function readPlueFile(
   return file;
 }
 
-/** Returns the result of a function. An error gets the position of a value. */
-export function attemptAt<Result>(
-  json: SettingsDocument,
-  pointer: string,
-  make: () => Result,
-): Result {
-  try {
-    return make();
-  } catch (cause) {
-    throw json.error(pointer, describeThrown(cause, 2_000), cause);
-  }
-}
-
-function reject(json: SettingsDocument, pointer: string, why: string): never {
-  throw json.error(pointer, why);
-}
-
 function rejectSameNames(json: SettingsDocument, sources: readonly NamedSource[]): void {
   const names = new Set<string>();
   const labelled = new Set<string>();
   for (const { name, pointer, settings: { labels, namespace = name } } of sources) {
-    if (names.has(name)) reject(json, pointer, "another source has this name; rename one");
+    if (names.has(name)) json.reject(pointer, "another source has this name; rename one");
     names.add(name);
     if (labels === undefined) continue;
     if (labelled.has(namespace)) {
-      reject(
-        json,
+      json.reject(
         `${pointer}/labels`,
         `another source has labels for "${namespace}:*"; merge them`,
       );
@@ -209,10 +191,10 @@ function rejectUnknownTenants({ json, settings, scopes }: PlueFile): void {
   const all = callersIn(settings);
   for (const [pointer, { tenant }] of all) {
     if (scopes.has(tenant)) continue;
-    reject(json, `${pointer}/tenant`, `there is no tenant "${tenant}" in the file`);
+    json.reject(`${pointer}/tenant`, `there is no tenant "${tenant}" in the file`);
   }
   if (scopes.size > 1 && all.length === 0) {
-    reject(json, "/tenants", "tenants need callers, each with its tenant");
+    json.reject("/tenants", "tenants need callers, each with its tenant");
   }
 }
 
@@ -220,15 +202,15 @@ function rejectUnknownTenants({ json, settings, scopes }: PlueFile): void {
 function rejectUnused({ json, settings, sources }: PlueFile): void {
   const labelled = sources.find((one) => one.settings.labels !== undefined);
   if (labelled !== undefined && (settings.rules ?? []).length === 0) {
-    reject(json, `${labelled.pointer}/labels`, '"labels" has no effect without "rules"; remove it');
+    json.reject(`${labelled.pointer}/labels`, '"labels" has no effect without "rules"; remove it');
   }
   const operator = callersIn(settings).find(([, caller]) => caller.operator === true);
   if (operator !== undefined && sources.every((one) => one.settings.pins === undefined)) {
     const why = '"operator" has no effect without "pins" of a source; remove it';
-    reject(json, `${operator[0]}/operator`, why);
+    json.reject(`${operator[0]}/operator`, why);
   }
   if (settings.bridge === true && settings.code === true) {
-    reject(json, "/bridge", '"bridge" has no effect with "code"; remove one of them');
+    json.reject("/bridge", '"bridge" has no effect with "code"; remove one of them');
   }
 }
 
@@ -255,20 +237,20 @@ function sourcesIn(
     for (const [field, needed] of Object.entries(BESIDE)) {
       if (!has(field) || needed.some(has)) continue;
       const why = `"${field}" has no effect without "${needed.join('" or "')}"; remove it`;
-      throw json.error(own + pointerStep(field), why);
+      json.reject(own + pointerStep(field), why);
     }
     for (const [header, text] of Object.entries(settings.headers ?? {})) {
       // The message of a runtime would contain the value, which may be a secret.
       if (attemptOr<unknown>(undefined, () => new Headers({ [header]: text }))) continue;
       const why = "it is not a valid header; write its name and its value in ASCII on one line";
-      throw json.error(`${own}/headers${pointerStep(header)}`, why);
+      json.reject(`${own}/headers${pointerStep(header)}`, why);
     }
     const { url, from, namespace = name } = settings;
     if (url !== undefined && !(URL.canParse(url) && /^https?:/.test(url))) {
-      throw json.error(`${own}/url`, "it must be a URL that begins with https:// or http://");
+      json.reject(`${own}/url`, "it must be a URL that begins with https:// or http://");
     }
     if (settings.disabled === true) return [];
-    const place = attemptAt(json, `${own}/from`, () => from && sourceIn(folder, from, namespace));
+    const place = json.attempt(`${own}/from`, () => from && sourceIn(folder, from, namespace));
     const key = JSON.stringify([tenant ?? null, name, settings]);
     return [{ name, tenant, pointer: own, settings, from: place, key }];
   });
@@ -306,12 +288,12 @@ function withVariables(
   if (typeof value === "string") {
     if (!WITH_VARIABLES.some((pattern) => pattern.test(pointer))) return value;
     if (value.replaceAll(VARIABLE, "").includes("${") && !FOR_PROGRAMS.test(pointer)) {
-      throw json.error(pointer, 'its "${" must begin ${NAME} or ${NAME:-value}');
+      json.reject(pointer, 'its "${" must begin ${NAME} or ${NAME:-value}');
     }
     return value.replaceAll(VARIABLE, (_, name: string, otherwise?: string) => {
       const found = env[name] || otherwise;
       if (found !== undefined) return found;
-      throw json.error(pointer, `the environment variable ${name} is missing; set it`);
+      json.reject(pointer, `the environment variable ${name} is missing; set it`);
     });
   }
   if (Array.isArray(value)) {

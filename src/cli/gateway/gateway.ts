@@ -29,7 +29,7 @@ import { authorizeCallers, forTenant } from "./callers.ts";
 import type { NamedSource, PlueFile } from "./file.ts";
 import { type Problem, unknownTools } from "./names.ts";
 import { GatewayRegistry } from "./registry.ts";
-import { type Approval, serveSources, serveTenantMetrics } from "./operators.ts";
+import { type Approval, serveOperators } from "./operators.ts";
 import { Source } from "./source.ts";
 
 /** The parts of a gateway that a new file cannot change. */
@@ -161,7 +161,7 @@ export class Gateway implements AsyncDisposable {
         JSON.stringify(before.settings[field]) !== JSON.stringify(file.settings[field])
       );
     if (fixed !== undefined) {
-      throw file.json.error(`/${fixed}`, `a change of "${fixed}" needs a restart of plue`);
+      file.json.reject(`/${fixed}`, `a change of "${fixed}" needs a restart of plue`);
     }
     const authorize = authorizeCallers(file, tokenCaller(settings));
     const sources = new Map(
@@ -172,7 +172,7 @@ export class Gateway implements AsyncDisposable {
     try {
       await Promise.all([...sources.values()].map(({ opened, named }) =>
         opened.catch((cause) => {
-          throw file.json.error(named.pointer, describeThrown(cause, 2_000), cause);
+          file.json.reject(named.pointer, describeThrown(cause, 2_000), cause);
         })
       ));
       const scopes = new Map<string | undefined, Scope>();
@@ -295,14 +295,11 @@ export class Gateway implements AsyncDisposable {
     const rate = requestsPerMinute === undefined
       ? undefined
       : { limit: requestsPerMinute, windowMs: 60_000, store: this.#rates };
-    const served = serveSources({
-      tenant,
+    const routes = serveOperators({
       status: () => this.status(tenant),
       approve: (approval, principal) => this.#approve(approval, principal),
-    });
-    const metrics = serveTenantMetrics(() =>
-      new Map(this.tenants.map((name) => [name, this.#scopeOf(name).dispatcher.metrics()]))
-    );
+      metrics: () => this.tenants.map((name) => [name, this.#scopeOf(name).dispatcher.metrics()]),
+    }, tenant);
     const service = await createService(registry, {
       ...{ selection: allowed, settings, state, log, authorize, records, skills },
       dispatch: {
@@ -311,10 +308,7 @@ export class Gateway implements AsyncDisposable {
       },
       ...{ bridge: flags.bridge ?? more.bridge, code: flags.code ?? more.code },
       explorer: more.explorer,
-      more: {
-        ...(rate && { rateLimit: rate }),
-        parts: tenant === undefined ? [served, metrics] : [served],
-      },
+      more: { ...(rate && { rateLimit: rate }), parts: [routes] },
     });
     // The app of the service does not answer for paths that it does not have, once it is mounted.
     const mounted = new Hono().route("/t/:tenant", service.app).notFound(() =>
@@ -376,7 +370,7 @@ function addCallbacks({ json }: PlueFile, app: Hono | undefined, sources: Source
     const callback = module?.callback;
     if (callback === undefined) continue;
     const { path } = callback;
-    if (paths.has(path)) throw json.error(pointer, `another module has a callback at ${path}`);
+    if (paths.has(path)) json.reject(pointer, `another module has a callback at ${path}`);
     paths.add(path);
     app?.get(path, ({ req }) => callback(req.raw));
   }
@@ -397,7 +391,7 @@ function dispatchOf(
     const dispatch = sources.get(key)?.module?.dispatch ?? {};
     if (Object.keys(dispatch).length === 0) continue;
     if (own !== undefined || (dispatch.rules !== undefined && documents.length > 0)) {
-      throw json.error(pointer, "its module and another part export options of all calls");
+      json.reject(pointer, "its module and another part export options of all calls");
     }
     own = dispatch;
   }
@@ -424,7 +418,7 @@ export function checkRules(
   } catch (cause) {
     const why = describeThrown(cause);
     const [, pointer = ""] = /"(\/\d+[^"]*)"/.exec(why) ?? [];
-    throw json.error(`/rules${pointer}`, why, cause);
+    return json.reject(`/rules${pointer}`, why, cause);
   }
 }
 

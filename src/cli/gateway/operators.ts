@@ -23,12 +23,13 @@ export interface Approval {
   readonly tools: readonly { readonly id: string; readonly digest: string }[];
 }
 
-/** The sources that the callers of one tenant use; all sources for callers without a tenant. */
-export interface ServedSources {
-  readonly tenant: string | undefined;
+/** The part of a gateway that the callers of one tenant use. */
+export interface Operated {
   status(): readonly SourceStatus[];
   /** Approves tools. Rejects if one of them is not held back, or has another definition now. */
   approve(approval: Approval, principal: string): Promise<void>;
+  /** Returns the metrics of the tenants in the file. */
+  metrics(): readonly (readonly [tenant: string, DispatcherMetrics])[];
 }
 
 const issuesOf = explainWithoutEngine(schema);
@@ -36,16 +37,17 @@ const issuesOf = explainWithoutEngine(schema);
 /**
  * Makes the part that shows the sources to callers with `explain`, and approves tools for callers with
  * `operator`. A caller of a tenant approves only tools of the tenant's own sources, because the other
- * sources are shared. Sources are added, changed and removed in the file only.
+ * sources are shared. Sources are added, changed and removed in the file only. Callers without a tenant
+ * also see the sum of the calls of each tenant, in JSON or in text for Prometheus.
  */
-export function serveSources(sources: ServedSources): HttpPart {
-  const isOwn = ({ tenant }: Pick<Approval, "tenant">): boolean =>
-    sources.tenant === undefined || sources.tenant === tenant;
+export function serveOperators(gateway: Operated, tenant: string | undefined): HttpPart {
+  const isOwn = (source: Pick<Approval, "tenant">): boolean =>
+    tenant === undefined || tenant === source.tenant;
   const list = ({ raw, caller }: ToolRequest): Response => {
     if (!isOperator(raw) && caller.explain !== true) {
       throw denied("Cannot list the sources: the caller may not see hidden tools");
     }
-    const listed = sources.status().map((status): ListedSource => ({
+    const listed = gateway.status().map((status): ListedSource => ({
       ...status,
       mayApprove: isOperator(raw) && isOwn(status),
     }));
@@ -65,7 +67,7 @@ export function serveSources(sources: ServedSources): HttpPart {
       throw denied("Cannot approve tools: the source does not belong to the caller's tenant");
     }
     try {
-      await sources.approve(body as Approval, request.caller.principal ?? "");
+      await gateway.approve(body as Approval, request.caller.principal ?? "");
     } catch (cause) {
       const detail = describeThrown(cause, 1_000);
       throw new ProblemError({ status: 409, code: "unavailable", detail }, { cause });
@@ -76,6 +78,9 @@ export function serveSources(sources: ServedSources): HttpPart {
     routes: [
       { method: "GET", path: "/sources", answer: list },
       { method: "POST", path: "/sources/approve", answer: approve },
+      ...tenant === undefined
+        ? [{ method: "GET", path: "/metrics/tenants", answer: metricsAnswer(gateway) } as const]
+        : [],
     ],
   });
 }
@@ -87,18 +92,12 @@ const METRICS = [
   ["inFlight", "in_flight", "gauge", "Calls of the tenant that have begun and not ended."],
 ] as const satisfies readonly (readonly [keyof ToolMetrics, string, string, string])[];
 
-/**
- * Makes the part that shows the sum of the calls of each tenant to callers with `explain`, in JSON or
- * in text for Prometheus: `GET /metrics/tenants`. Only the tenants of the file have metrics.
- */
-export function serveTenantMetrics(
-  metricsOf: () => ReadonlyMap<string, DispatcherMetrics>,
-): HttpPart {
-  const answer = ({ raw, caller }: ToolRequest): Response => {
+function metricsAnswer(gateway: Operated) {
+  return ({ raw, caller }: ToolRequest): Response => {
     if (caller.explain !== true) {
       throw denied("Cannot show the metrics of tenants: the caller may not see hidden tools");
     }
-    const sums = [...metricsOf()].map(([tenant, { tools }]) => {
+    const sums = gateway.metrics().map(([tenant, { tools }]) => {
       const sum = (field: typeof METRICS[number][0]): number =>
         tools.reduce((total, tool) => total + tool[field], 0);
       return { tenant, calls: sum("calls"), failed: sum("failed"), inFlight: sum("inFlight") };
@@ -114,7 +113,6 @@ export function serveTenantMetrics(
       headers: { "content-type": "text/plain; version=0.0.4; charset=utf-8", ...UNCACHED_HEADERS },
     });
   };
-  return () => ({ routes: [{ method: "GET", path: "/metrics/tenants", answer }] });
 }
 
 function denied(detail: string): ProblemError {

@@ -5,12 +5,14 @@ import type { Registry, ToolRuntime } from "../../registry/mod.ts";
 import { describeThrown, isThenable, type Tool } from "../../tool/mod.ts";
 import type { Source } from "./source.ts";
 
+interface Owner {
+  readonly source: Source;
+  /** The registry of the source that runs the tool. A view and a placeholder are not in it. */
+  readonly host: Registry | undefined;
+}
+
 export class GatewayRegistry extends ToolRegistry {
-  readonly #owners = new WeakMap<Tool, Source>();
-  readonly #hosts = new WeakMap<
-    ToolRuntime,
-    { readonly registry: Registry | undefined; readonly source: Source }
-  >();
+  readonly #owners = new WeakMap<Tool, Owner>();
   readonly #onProblem: (message: string) => void;
   #sources: readonly Source[] = [];
 
@@ -32,8 +34,8 @@ export class GatewayRegistry extends ToolRegistry {
     const sources = new Set(this.#sources);
     if (sources.size > 0 && !this.#sources.some((source) => changed.has(source))) return;
     for (const tool of this.tools) {
-      const owner = this.#owners.get(tool);
-      const isOffered = owner !== undefined && sources.has(owner) && owner.tools.has(tool.id);
+      const source = this.#owners.get(tool)?.source;
+      const isOffered = source !== undefined && sources.has(source) && source.tools.has(tool.id);
       if (!isOffered) this.unregisterTool(tool.id);
     }
     for (const source of sources) {
@@ -44,9 +46,10 @@ export class GatewayRegistry extends ToolRegistry {
   #take(id: string, tool: Tool, source: Source): void {
     const old = this.getTool(id);
     if (old === tool) return;
-    this.#owners.set(tool, source);
+    const host = source.registry.getTool(id) === tool ? source.registry : undefined;
+    this.#owners.set(tool, { source, host });
     try {
-      if (old !== undefined && this.#owners.get(old) === source) this.updateTool(tool);
+      if (old !== undefined && this.#owners.get(old)?.source === source) this.updateTool(tool);
       else this.registerTool(tool);
     } catch (error) {
       this.#onProblem(`source "${source.named.name}": ${describeThrown(error, 1_000)}`);
@@ -54,32 +57,25 @@ export class GatewayRegistry extends ToolRegistry {
   }
 
   override acquire(tool: Tool): ToolRuntime | Promise<ToolRuntime> {
-    const source = this.#owners.get(tool);
-    if (source === undefined || this.getTool(tool.id) !== tool) return super.acquire(tool);
-    const registry = hostOf(tool, source);
-    const runtime = registry === undefined ? super.acquire(tool) : registry.acquire(tool);
+    const { source, host } = this.#owners.get(tool) ?? {};
+    const isHosted = host !== undefined && this.getTool(tool.id) === tool;
+    const runtime = isHosted ? host.acquire(tool) : super.acquire(tool);
     const begin = (ready: ToolRuntime): ToolRuntime => {
-      this.#hosts.set(ready, { registry, source });
-      source.begin();
+      source?.begin();
       return ready;
     };
     return isThenable(runtime) ? Promise.resolve(runtime).then(begin) : begin(runtime);
   }
 
   override release(runtime: ToolRuntime): void {
-    const host = this.#hosts.get(runtime);
-    if (host?.registry === undefined) super.release(runtime);
-    else host.registry.release(runtime);
-    host?.source.end();
+    const { source, host } = this.#owners.get(runtime.tool) ?? {};
+    if (host === undefined) super.release(runtime);
+    else host.release(runtime);
+    source?.end();
   }
 
   override isAvailable(tool: Tool): boolean {
-    const registry = hostOf(tool, this.#owners.get(tool));
-    return registry === undefined ? super.isAvailable(tool) : registry.isAvailable(tool);
+    const { host } = this.#owners.get(tool) ?? {};
+    return host === undefined ? super.isAvailable(tool) : host.isAvailable(tool);
   }
-}
-
-/** Returns the registry of a source that runs a tool. A view and a placeholder are not in it. */
-function hostOf(tool: Tool, source: Source | undefined): Registry | undefined {
-  return source?.registry.getTool(tool.id) === tool ? source.registry : undefined;
 }

@@ -106,12 +106,12 @@ function settingsOf({ settings, json }: PlueFile, flags: ServeFlags, env: Comman
   const { host, port, selection: { maxRisk } = {}, callers } = settings;
   const hasCallers = Object.keys(callers?.tokens ?? {}).length + (callers?.jwt ?? []).length > 0;
   if (flags.stdio === true && hasCallers) {
-    throw json.error("/callers", "callers have no effect with --stdio; leave out one of them");
+    json.reject("/callers", "callers have no effect with --stdio; leave out one of them");
   }
   return readSettings(env, flags, {
     values: defined({ host, port: port?.toString(), maxRisk }),
     hasCallers,
-    error: (setting, why) => json.error(`/${setting}`, why),
+    error: (setting, why) => json.reject(`/${setting}`, why),
   });
 }
 

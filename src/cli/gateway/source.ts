@@ -76,7 +76,8 @@ export class Source implements AsyncDisposable {
   constructor(named: NamedSource, context: SourceContext) {
     this.named = named;
     this.#context = context;
-    this.opened = this.#open();
+    const { from } = named.settings;
+    this.opened = from === undefined ? this.#connect() : this.#load(from);
     this.opened.catch(noop);
   }
 
@@ -181,11 +182,6 @@ export class Source implements AsyncDisposable {
 
   get #held(): readonly HeldTool[] {
     return (this.#imported ?? this.#pinned)?.held ?? [];
-  }
-
-  async #open(): Promise<void> {
-    const { from } = this.named.settings;
-    await (from === undefined ? this.#connect() : this.#load(from));
   }
 
   async #load(from: string): Promise<void> {
