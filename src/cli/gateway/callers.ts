@@ -3,7 +3,7 @@
 import { type Authorize, bearerAuth, type Caller, jwtAuth } from "../../adapters/hono/mod.ts";
 import { problemResponse } from "../../adapters/http/mod.ts";
 import { defined, isText, pointerStep } from "../../tool/mod.ts";
-import { type IssuerSettings, type PlueFile } from "./file.ts";
+import type { IssuerSettings, PlueFile } from "./file.ts";
 
 /** The requests of callers with `operator`. */
 const OPERATORS = new WeakSet<Request>();
