@@ -426,8 +426,8 @@ PLUE_API int plue_tool_answer(const char *task_id, const char *answers_json,
 PLUE_API void plue_set_list_changed(void (*callback)(void *user_data), void *user_data);
 
 /* Sets the callback for log lines, called by plue_events_dispatch(): the output of a sidecar's
- * tools, and messages of the library. NULL: all lines go to the standard error, also those that
- * wait. The same happens at the end of plue_shutdown(). At most 1 MiB waits; a separate line counts
+ * tools, and messages of the library. NULL: all lines go to the standard error, even waiting
+ * lines. The same happens at the end of plue_shutdown(). At most 1 MiB waits; a separate line counts
  * the dropped lines. */
 PLUE_API void plue_set_log(void (*callback)(const char *line, void *user_data), void *user_data);
 

@@ -36,7 +36,7 @@ static void write_header(uint8_t *bytes, enum plue_frame_type type, uint8_t flag
     write_u64(bytes + 8, id);
 }
 
-/* Room for `size` bytes. */
+/* Allocates a frame of `size` bytes, without initialising the bytes. */
 static struct plue_frame *allocate(size_t size) {
     struct plue_frame *frame = malloc(sizeof *frame + size);
     if (frame != NULL) {

@@ -26,8 +26,8 @@ struct plue_outbox {
 void plue_outbox_init(struct plue_outbox *outbox, int socket);
 void plue_outbox_open(struct plue_outbox *outbox);
 
-/* Takes the frame and the frames linked to it, and writes them if no frame waits before them.
- * Returns true if the polling thread must be woken to write the rest. */
+/* Takes ownership of the frame and the frames linked to it, and writes them if no frame waits before
+ * them. Returns true if the polling thread must be woken to write the rest. */
 bool plue_outbox_post(struct plue_outbox *outbox, struct plue_frame *frame);
 
 /* Removes the frame of a call from the queue. Returns NULL if a part of it was written. */

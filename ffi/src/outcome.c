@@ -157,7 +157,7 @@ void plue_outcome_prepare(void) {
     has_key = pthread_key_create(&key, free_last) == 0;
 }
 
-/* Takes the outcome. */
+/* Takes ownership of the outcome. */
 static void set_last(struct plue_outcome outcome) {
     plue_outcome_free(last);
     last = outcome;

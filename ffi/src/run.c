@@ -346,7 +346,7 @@ struct plue_outcome plue_call_conclude(struct plue_call *call, const char *tool_
     return call->outcome;
 }
 
-/* Makes a call, and waits for its end. Takes the frame. */
+/* Makes a call, and waits for its end. Takes ownership of the frame. */
 static struct plue_outcome run(struct plue_frame *frame, const char *tool_name,
                                const plue_tool_context_t *context) PLUE_UNLOCKED {
     struct plue_call call = {.signal = context->abort_signal};

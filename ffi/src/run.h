@@ -35,7 +35,7 @@ struct plue_frame *plue_call_frame(const struct plue_request *request,
  * sets the call's outcome. */
 bool plue_call_open(struct plue_call *call, const struct plue_frame *frame) PLUE_LOCKED;
 
-/* Passes the call to the peer, and releases the lock. Takes the frame. */
+/* Passes the call to the peer, and releases the lock. Takes ownership of the frame. */
 void plue_call_begin_and_unlock(struct plue_call *call, struct plue_peer *peer,
                                 struct plue_frame *frame)
     PLUE_CHECKED(release_capability(plue_mutex));
@@ -50,7 +50,7 @@ uint64_t plue_call_deadline(const struct plue_call *call);
 struct plue_outcome plue_call_conclude(struct plue_call *call, const char *tool_name,
                                        const plue_tool_context_t *context) PLUE_UNLOCKED;
 
-/* Sends a frame that is answered like a call, and waits for the response. Takes the frame. */
+/* Sends a frame that is answered like a call, and waits for the response. Takes ownership of it. */
 struct plue_outcome plue_run_frame(struct plue_frame *frame) PLUE_UNLOCKED;
 
 /* Submitted calls (submit.c). No thread waits for them: plue_events_dispatch() delivers the end. */

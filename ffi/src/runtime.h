@@ -9,7 +9,7 @@
 #include "sidecar.h"
 #include "state.h"
 
-/* The caller's wait for JavaScript, which must not happen on the JavaScript thread. */
+/* How long a caller waits for JavaScript. The JavaScript thread itself must wait for nothing. */
 enum plue_patience { PLUE_WAITS_FOR_TOOL, PLUE_WAITS_FOR_START, PLUE_WAITS_FOR_NOTHING };
 
 /* Finds the peer that receives calls, and starts the runtime if there is none. `*waited` must be
@@ -30,12 +30,12 @@ struct plue_peer *plue_runtime_ready(enum plue_patience patience, const plue_abo
                                      struct plue_outcome *failure) PLUE_LOCKED;
 
 /* Sends a call, which carries the signal, to the sidecar, or to the guest if `sidecar` is NULL.
- * Releases the lock. Takes the frame. */
+ * Releases the lock. Takes ownership of the frame. */
 void plue_runtime_send_and_unlock(struct plue_sidecar *sidecar, const plue_abort_signal_t *signal,
                                   struct plue_frame *frame)
     PLUE_CHECKED(release_capability(plue_mutex));
 
-/* Sends a frame to the peer of this generation, if it still exists. Takes the frame. */
+/* Sends a frame to the peer of this generation, if it still exists. Takes ownership of it. */
 void plue_runtime_send(uint64_t generation, struct plue_frame *frame) PLUE_UNLOCKED;
 
 /* The work for aborted signals that remains after the lock was released. */

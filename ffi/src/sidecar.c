@@ -242,7 +242,7 @@ static bool is_closed_by_host(const struct pollfd waits[WAITS]) {
     return is_closed;
 }
 
-/* Reads from the socket, unless a caller reads. Returns true if callers read. */
+/* Reads from the socket. Returns true instead if the thread of a caller is already reading. */
 static bool receive(struct plue_sidecar *sidecar) {
     struct plue_inbox *inbox = &sidecar->inbox;
     if (!plue_inbox_take(inbox)) {
@@ -444,7 +444,7 @@ static void *run_thread(void *argument) {
     return NULL;
 }
 
-/* NULL: with errno. */
+/* Returns NULL with errno on failure. */
 static struct plue_sidecar *make_sidecar(void) PLUE_LOCKED {
     struct plue_sidecar *sidecar = calloc(1, sizeof *sidecar);
     if (sidecar == NULL) {

@@ -288,7 +288,7 @@ async function logStatus(connection: NatsConnection, shown: string, log: Log): P
   const report = (what: string): void => log(`The connection to NATS at ${shown} ${what}`);
   for await (const { type } of connection.status()) {
     if (type === "disconnect" && !connection.isDraining()) report("is lost; calls are unavailable");
-    else if (type === "reconnect") report("is there again");
+    else if (type === "reconnect") report("is open again");
   }
   const error = await connection.closed();
   if (error) report(`has ended: ${describeThrown(error, 300)}; start this process again`);

@@ -139,7 +139,7 @@ export class Histogram {
 
   add(ms: number): void {
     const steps = Math.min(STEPS * Math.log2(ms * UNITS_PER_MS + 1), BUCKETS - 1);
-    // A broken clock could return a negative number or NaN, which has no logarithm.
+    // With a broken clock, the duration could be negative, and the logarithm would be NaN.
     const index = steps > 0 ? Math.round(steps) : 0;
     this.#buckets[index] = (this.#buckets[index] ?? 0) + 1;
     this.count++;

@@ -205,7 +205,7 @@ class FullKernel extends Kernel {
         `${MAKE} for the toolset "${name}"`,
         "it was made from a list; set the option engine",
       );
-      // This registry has all tools of the list, so its toolsets share the state of each tool.
+      // The registry has all tools of the list, so each tool is initialised once for all toolsets.
       return new Registry({ engine, tools: source.tools });
     });
   }
@@ -301,7 +301,7 @@ export class ToolDispatcher extends Dispatcher {
     const outcomes: Outcome[] = [];
     for (const [index, request] of ([...calls] as ToolCall[]).entries()) {
       if (index >= maxCallsPerBatch) {
-        const why = `more than ${maxCallsPerBatch} calls at once; send the rest later`;
+        const why = `a batch has at most ${maxCallsPerBatch} calls; send the rest later`;
         const failed = failure("overloaded", nameIn(request), why);
         outcomes.push(this.#shared.endUnresolved(request, shared, failed));
         continue;

@@ -34,7 +34,7 @@ interface SentTool extends Pick<ConvertedTool, "view" | "encoding"> {
   readonly wire: unknown;
 }
 
-/** The tools of each export before they are assembled, by `names`, which all copies share. */
+/** The tools of an export, one by one. The key is `names`, which all copies of the export share. */
 export const sentTools: WeakMap<ExportNames, readonly SentTool[]> = new WeakMap();
 
 interface ProviderEntry {

@@ -99,7 +99,7 @@ function lettersOf(name: string): string {
 
 function isMisspelt(name: string, candidate: string): boolean {
   const longest = Math.max(name.length, candidate.length);
-  // In a short name, two wrong letters make a different word.
+  // A short name with two changed letters is probably another name.
   return longest > 2 && longest <= MAX_COMPARED &&
     isWithinEdits(name, candidate, longest < 6 ? 1 : 2);
 }

@@ -277,7 +277,7 @@ export function isOpen(value: unknown, open: unknown): boolean {
   return value === open || Array.isArray(value) && open === NONE && value.length === 0;
 }
 
-/** Returns the rule of a checked value, or `undefined` if the value removes nothing. */
+/** Returns the rule for a checked value; `undefined` if every tool would pass it. */
 export function ruleOf(name: CriterionName, value: unknown): Rule | undefined {
   const { rule, open } = CRITERIA[name];
   if (value === undefined || isOpen(value, open)) return undefined;

@@ -106,7 +106,7 @@ export const AVAILABILITY_STEP: SelectionStep = {
   keeps: (tool: Tool): boolean => tool.isAvailable !== false,
 };
 
-/** Returns the steps after {@linkcode AVAILABILITY_STEP}, without those that remove nothing. */
+/** Returns the steps after {@linkcode AVAILABILITY_STEP} that can remove a tool. */
 export function selectionSteps(selection: CheckedSelection): readonly SelectionStep[] {
   const { context, filters = [], policies = [] } = selection;
   const steps: SelectionStep[] = [];

@@ -64,7 +64,7 @@ describe("the packages that the adapters name", () => {
       .filter((specifier) => !/^(\.|node:)/.test(specifier))
       .map((specifier) => /^(?:@[^/]+\/)?[^/]+/.exec(specifier)?.[0] ?? specifier),
   );
-  // Imported by a variable, so that the types do not depend on it.
+  // Imported through a variable, so that the types do not depend on the package.
   if (textOf("src/adapters/native/guest_runtimes.ts").includes('const module = "koffi"')) {
     named.add("koffi");
   }

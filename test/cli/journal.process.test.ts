@@ -90,7 +90,7 @@ describe("plue journal", () => {
     assertEquals((await run(file, "--head", head)).code, 0);
     const withoutKey = await plue(["journal", "verify", file]);
     assertEquals(withoutKey.code, 1);
-    assertStringIncludes(withoutKey.stdout, "it was changed, or the key is wrong");
+    assertStringIncludes(withoutKey.stdout, "it was changed, or written with another key");
     const text = readFileSync(file, "utf8");
     writeFileSync(`${file}.changed`, text.replace('"principal":"ann"', '"principal":"bob"'));
     const changed = await run(`${file}.changed`);

@@ -447,7 +447,7 @@ describe("a plue service", () => {
   });
 
   const tool = { id: "run", name: "run", description: "Runs.", risk: "low", tags: [] };
-  /** Calls the tool of a service whose calls are answered in a way. */
+  /** Calls the tool of a service that answers calls with this response. */
   const callAt = async (answer: () => Response) => {
     const paths: string[] = [];
     await using served = await serving(({ url }) => {

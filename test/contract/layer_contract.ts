@@ -1,4 +1,4 @@
-/** The contract of every {@linkcode Layer}: calls end once and in time; resources are free. */
+/** The contract of every {@linkcode Layer}: calls end once and in time, and release their resources. */
 
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertStrictEquals } from "@std/assert";
@@ -19,7 +19,6 @@ export interface LayerSetup {
   readonly tool?: Partial<kernel.ToolDefinition>;
   /** Fields that the host adds to each call. */
   readonly context?: execution.DispatchContext;
-  /** The arguments of each call. */
   readonly arguments?: unknown;
   /** Called by the tool at its start. */
   touch?(context: kernel.ToolContext): void;
@@ -37,7 +36,6 @@ export interface LayerCase extends Partial<LayerSetup> {
   readonly execute?: Execute;
   /** The content of the result, or the code of the failure. */
   readonly outcome: unknown;
-  /** True if the tool runs. */
   readonly runs: boolean;
   /** The number of errors that are reported to `onError`. 0 by default. */
   readonly reports?: number;

@@ -38,9 +38,9 @@ export function losingStore(
 }
 
 /**
- * Loses every seventh write and every third answer, if the store can find out the outcome: an
- * update that another update has replaced counts as not made, and a missing value counts as
- * deleted. The next attempt is not lost, because callers give up after some attempts.
+ * Loses every seventh write, and the answer to every third creation. Deletions are not lost: a caller
+ * cannot find out whether it or another process has deleted a value. The next write of the same key
+ * is not lost, because callers give up after some attempts.
  */
 export function losesOften(): (write: string, key: string) => Loss | undefined {
   let writes = 0;

@@ -13,7 +13,7 @@ import { projectFolder } from "../support/program.ts";
 
 const CALLS = 600;
 const RUNTIMES = ["bun", "deno", "node"];
-/** The number of calls that a process of racer.ts makes at once. */
+/** The number of calls that a process of racer.ts makes concurrently. */
 const LANES = 4;
 /** The numbers of runs after which the server is killed. */
 const KILLS = [CALLS / 3, CALLS * 2 / 3];

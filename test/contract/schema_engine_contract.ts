@@ -15,7 +15,7 @@ const lists = (items: JsonSchema): JsonSchema[] => [
   { type: "array", items, maxItems: 6 },
 ];
 
-/** Schemas that check every item more than once, and so on at each deeper level. */
+/** Schemas that check each item more than once at every level, which takes exponential time. */
 const BRANCHING_SCHEMAS: readonly { readonly what: string; readonly schema: JsonSchema }[] = [
   {
     what: "two branches that lead back to the root",

@@ -1,4 +1,4 @@
-// The demonstration of the README runs as it is written: only the addresses are those of the test.
+// Runs the demonstration of the README unchanged, except for its addresses.
 
 import { assertEquals, assertMatch } from "@std/assert";
 import { describe } from "bun:test";

@@ -44,7 +44,7 @@ async function succeed(...commands: readonly (readonly string[])[]): Promise<voi
 /** Parts of the suite for sanitizers, which report an error or a race even if it happens rarely. */
 const PARTS =
   "basic contract:call submit metadata:200 abort shared:4 race:50 stress:8:200:echo grace";
-/** Parts for a host with ThreadSanitizer, in which the library must order the threads. */
+/** Parts that show whether ThreadSanitizer in a host sees how the library orders its threads. */
 const ORDERED = "basic submit metadata:200 shared:4 race:50 stress:8:200:echo";
 /** Parts whose behaviour depends on the way to wake a guest. */
 const WAKES = "submit shared:2 race:30 stress:8:100:echo";

@@ -19,7 +19,6 @@ if (unbuilt === undefined) {
   await native.succeed(["cc", `-I${join(ROOT, "ffi", "include")}`, source, "-o", HOST, ...link]);
 }
 
-/** The sidecar on each runtime. */
 const SIDECARS = Object.keys(native.RUNTIMES).map((name) => ({
   name,
   file: native.sidecarOn(name, folder),

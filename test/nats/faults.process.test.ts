@@ -160,7 +160,7 @@ describe("Workers and callers over NATS", () => {
     old.registry.registerTool({ ...ping, name: "pang" });
     assertEquals(await changed(), "added pang Answers.");
     assertContent(await dispatcher.dispatch({ name: "ping" }), "pong");
-    // Another worker still serves the old definition, which replaces the one of the killed worker.
+    // The old definition, which another worker still serves, becomes available again.
     await worker.kill();
     assertEquals((await dispatcher.dispatch({ name: "pang" })).ok, true);
   });

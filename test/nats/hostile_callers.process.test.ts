@@ -1,5 +1,4 @@
-// A caller with the secret that receives the messages to the inboxes of other callers cannot answer
-// for workers.
+// A caller that has the secret and reads the inboxes of other callers cannot answer for workers.
 
 import { describe } from "bun:test";
 import { assertEquals, assertStringIncludes } from "@std/assert";

@@ -20,7 +20,6 @@ function jwt(issuer: KeyPair, subject: KeyPair, nats: object, more: object = {})
   return `${head}.${base64(issuer.sign(new TextEncoder().encode(head)))}`;
 }
 
-/** A file of credentials. */
 const credentials = (token: string, key: KeyPair): string =>
   `-----BEGIN NATS USER JWT-----\n${token}\n------END NATS USER JWT------\n\n` +
   `-----BEGIN USER NKEY SEED-----\n${seedOf(key)}\n------END USER NKEY SEED------\n`;

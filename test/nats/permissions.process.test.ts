@@ -118,7 +118,8 @@ describe("Users of NATS with narrow permissions", () => {
     await assertRejects(() => other.get("ticket.ann.1"));
     await assertRejects(() => other.put("ticket.ann.2", "x"));
 
-    // With a consumer, a user can make the server send to any subject, but deletes no other value.
+    // A user who creates a consumer can make the server send to any subject, but a message with
+    // this header cannot delete the values of others.
     await store.create("key.ann.1", new Uint8Array(3));
     const about = headers();
     about.set("Nats-Rollup", "all");

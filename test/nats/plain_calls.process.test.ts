@@ -269,7 +269,7 @@ describe("Plain calls over NATS", () => {
     const publish = connection.publish.bind(connection);
     let answers = 0;
     connection.publish = (subject, ...rest) => {
-      // After `accepted` and "a".
+      // Loses the answer after `accepted` and "a".
       if (!subject.startsWith("_INBOX.") || ++answers !== 3) publish(subject, ...rest);
     };
     const { dispatcher } = await world.call();

@@ -220,6 +220,6 @@ describe("The start with NATS", () => {
     await own.kill();
     await program.printed(/The connection to NATS at nats:\S+ is lost; calls are unavailable/);
     await own.start();
-    await program.printed(/The connection to NATS at nats:\S+ is there again/);
+    await program.printed(/The connection to NATS at nats:\S+ is open again/);
   });
 });

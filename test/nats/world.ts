@@ -180,7 +180,6 @@ export async function spyOn(
   return spy;
 }
 
-/** Checks the content of a result. */
 export function assertContent(result: plue.ToolResult, content: unknown): void {
   assertEquals(result.ok ? result.content : result.error, content);
 }

@@ -25,7 +25,7 @@ import { CLIENT, type OAuthServer, startOAuthServer } from "./server.ts";
 import { sourceFor, urlIn } from "./world.ts";
 
 const ENDS = ["return", "fail", "throw", "crash", "hang", "cached", "ask"] as const;
-/** Its encoding for URLs differs. */
+/** A token whose form in a URL differs from the token. */
 const OWN = "the-token/that+the-host-has=of-the-caller";
 
 /** A store that records the keys and the values of all writes. */

@@ -46,7 +46,7 @@ describe("oauthCredentials()", () => {
     assertEquals(world.reports, []);
   });
 
-  it("continues a waiting call by itself, also if another process has stored the tokens", async () => {
+  it("continues a waiting call by itself, even if another process has stored the tokens", async () => {
     const store = memoryCallStore();
     const [here, there] = [worldOf(server, { store }), worldOf(server, { store })];
     const callback = oauthCallback(there.source, { confirm: true });
@@ -166,7 +166,7 @@ describe("oauthCallback()", () => {
     return { world, waiting, link, callback: oauthCallback(world.source, { authorize }) };
   }
 
-  it("accepts each state once, also from two requests at once", async () => {
+  it("accepts each state once, even in concurrent requests", async () => {
     const { world, link, callback } = await linkFor();
     const pages = await Promise.all([link, link].map((url) => callback(new Request(url))));
     assertEquals(pages.map(({ status }) => status).sort(), [200, 400]);
@@ -258,7 +258,7 @@ describe("oauthCallback()", () => {
       assertEquals(page.status, world === lost.world ? 502 : 403);
       assertStringIncludes(await page.text(), world === lost.world ? "no answer" : "refused");
       assertEquals(await world.call("ann"), "input_required");
-      // Also the call of the link, which must not wait for the used link.
+      // The call that sent the link is not resumed by it, but sends a new question.
       assert(isSuspended(waiting));
       const answers = { "credential.hub.1": { action: "accept" } } as const;
       const again = await world.dispatcher.resume(waiting.ticket, answers, { principal: "ann" });

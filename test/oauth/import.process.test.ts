@@ -160,7 +160,7 @@ describe("importMcpServer() with authorize", () => {
     assertEquals([...new Set(await Promise.all(calls))], ["ann"]);
   });
 
-  it("bounds the connections of all callers and of one, and closes those that are not used", async () => {
+  it("bounds the connections of all callers and of one caller, and closes unused ones", async () => {
     await using server = await startServer();
     let count = 0;
     let end = (): void => {};
@@ -212,7 +212,7 @@ describe("importMcpServer() with authorize", () => {
     assert(await requestsOf(brief) > 1);
   });
 
-  it("removes a token that the server repeats, even if the token is no credential of plue", async () => {
+  it("removes a token that the server repeats, even if plue did not add the token", async () => {
     await using server = await startServer();
     for (const options of [{}, { authorize: () => "ann-token" }]) {
       await using hub = await importFrom(server.url, () => "ann-token", options);

@@ -1,5 +1,5 @@
 /**
- * An authorization server (`oidc-provider`) whose people agree at once, and an API that records the
+ * An authorization server (`oidc-provider`) whose people agree immediately, and an API that records the
  * tokens of its requests.
  */
 
@@ -40,7 +40,6 @@ export interface OAuthServer extends AsyncDisposable {
   trusted: string;
   /** True if the server issues an access token instead of an assertion. */
   ignoresType: boolean;
-  /** Invalidates a token. */
   invalidate(token: string): Promise<void>;
   /** Issues an access token for a person, without a browser. */
   issue(account: string): Promise<string>;

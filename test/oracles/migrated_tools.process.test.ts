@@ -40,7 +40,6 @@ function failing(): string {
   throw new Error("the station is closed");
 }
 
-/** Waits for the abort of the call. */
 function waiting(signal: AbortSignal | undefined): Promise<string> {
   begun.resolve();
   return new Promise((_, reject) =>

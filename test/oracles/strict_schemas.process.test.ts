@@ -96,7 +96,6 @@ function asAnthropic(schema: Schema): unknown {
   });
 }
 
-/** Any schema that a tool can have. */
 const anyParameters = aToolSchema();
 
 describe("OpenAI's toStrictJsonSchema()", () => {

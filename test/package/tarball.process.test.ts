@@ -87,7 +87,7 @@ function writeReadme(): void {
   writeFileSync(join(app, "readme.mjs"), [...codes, version].join("\n"));
 }
 
-/** Calls the functions of the listings; those of AWS Lambda with the events of a function URL. */
+/** Calls the functions of the listings, on AWS Lambda with the events of a function URL. */
 const CALLS = `
   const { handler } = await import("./aws-lambda.ts");
   const { default: { fetch } } = await import("./vercel.ts");

@@ -66,7 +66,7 @@ const PATHS: { readonly [path: string]: (signal: AbortSignal) => unknown } = {
   async "/seed"() {
     const stale = { token: "old", refresh: "r", requested: [], staleAt: 0 };
     await tokens.end(KEY, "an authorization", stale);
-    // The lock of a refresh that has ended without its end is removed by its expiry.
+    // The lock of an interrupted refresh stays until it expires, so it is deleted here.
     const { revision } = await store.get(LOCK) ?? {};
     if (revision !== undefined) await store.delete(LOCK, revision);
   },

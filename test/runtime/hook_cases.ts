@@ -374,7 +374,6 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
   "ToolHost.release": (release) => callOwn({ release }),
   "SelectableToolHost.select": (select) => callOwn({ select }),
 
-  // A registry.
   "RegistryOptions.onError": (onError) => callUndisposable({ onError }),
   "ToolRegistryOptions.onError": (onError) => callUndisposable({ onError }),
   "ToolRegistryOptions.index": (index) => callWithIndex(index),
@@ -467,7 +466,6 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
   "CallSpan.run": (run) => request(traced({ run })),
   "CallSpan.end": (end) => request(traced({ end })),
 
-  // MCP.
   "McpEndpointOptions.extend": (extend) => listPrompts(extend),
 
   // The imported tools.

@@ -46,7 +46,7 @@ describe("the handler behind a real server", () => {
     let size = 600;
     const body = new ReadableStream<Uint8Array>({
       async pull(controller) {
-        // Without a turn between the writes, a rejected client could continue for ever.
+        // Yields between the writes, because a rejected client could otherwise continue for ever.
         await new Promise((later) => setTimeout(later));
         controller.enqueue(new Uint8Array(size));
         size = 65_536;

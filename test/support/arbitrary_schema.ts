@@ -1,4 +1,4 @@
-/** Schemas and values for property tests, from small sets, so that both meet often. */
+/** Schemas and values for property tests, from small sets, so that a value often fits a schema. */
 
 import fc from "fast-check";
 import { checkSchema } from "../../src/schema/mod.ts";

@@ -117,7 +117,6 @@ export function emptyReport(): Report {
   return { passed: 0, failed: 0, skipped: 0, skips: [], failures: [] };
 }
 
-/** Adds a failure to the report. */
 export function addFailure(report: Report, name: string, error: unknown, file?: string): void {
   report.failed++;
   const reason = error instanceof Error ? error.stack ?? error.message : String(error);

@@ -1,4 +1,4 @@
-/** Repairs arguments of a wrong type, if the conversion loses no data. */
+/** Converts arguments to the type that the schema requires, if the conversion loses no data. */
 
 import type { RepairHook } from "../../execute/mod.ts";
 import * as schemas from "../../schema/mod.ts";

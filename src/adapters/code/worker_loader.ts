@@ -73,7 +73,7 @@ export default class extends WorkerEntrypoint {
 `;
 
 /**
- * Creates an executor that runs each program in a new Worker, which has no network, bindings and
+ * Creates an executor that runs each program in a new Worker without network, bindings and
  * environment. Needs the binding `worker_loaders` of Cloudflare Workers. Programs run faster than
  * with `quickJs`, which runs on every runtime.
  *

@@ -130,11 +130,6 @@ const EXPORT_OF_TOOL = 1_024;
 /** The maximum size of the results of a turn, in bytes. Writing them blocks the process. */
 const MAX_TURN_BYTES = 8 * 1_024 * 1_024;
 
-/**
- * Runs the calls in a provider's response, and returns the messages to send back. The query must equal
- * the query with which the model's tools were exported, because calls use the exported names. If calls
- * wait for answers, the client sends the calls again with the answers, and gets the missing messages.
- */
 function turnBody(
   target: string,
   calls: readonly Pick<DecodedCall, "callId" | "name" | "wireName">[],
@@ -155,6 +150,11 @@ function turnBody(
   };
 }
 
+/**
+ * Runs the calls in a provider's response, and returns the messages to send back. The query must equal
+ * the query with which the model's tools were exported, because calls use the exported names. If calls
+ * wait for answers, the client sends the calls again with the answers, and gets the missing messages.
+ */
 function dispatchTurn(formats: FormatFunctions, show: http.ShowTools): http.RequestAnswer {
   const turns = new http.ListCache<Shown>(MAX_EXPORTS, ({ size }) => size * EXPORT_OF_TOOL);
   return async (request) => {

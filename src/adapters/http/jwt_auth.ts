@@ -158,7 +158,7 @@ export function jwtAuth(options: JwtAuthOptions): Authorize {
   }
 
   return async (request) => {
-    // Loaded before the token is read: without the package, a wrong token would be rejected with 401.
+    // Loaded before the token is read: without the package, invalid tokens would be rejected with 401.
     const library = jose ??= await loadJose();
     const token = bearerToken(request, challenger);
     if (typeof token !== "string") return token;

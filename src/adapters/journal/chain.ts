@@ -98,7 +98,7 @@ export async function verifyJournal(
     const own = hash(line.subarray(0, end));
     const isFirst = found.records === 0;
     // With another key, the hash of the first record is invalid, too.
-    const changed = isFirst ? "it was changed, or the key is wrong" : "it was changed";
+    const changed = isFirst ? "it was changed, or written with another key" : "it was changed";
     if (line.toString("latin1", end) !== `${AFTER}${own}"}`) return changed;
     // Only `"kind"` and `"sequence"` can be the first field.
     const isNote = line[FIELDS_START + 1] === 107;

@@ -263,7 +263,7 @@ export function startSidecar(own: SidecarProcess): Sidecar {
   const end = async (): Promise<void> => {
     if (isEnding) return;
     isEnding = true;
-    bridge.close("The host is gone");
+    bridge.close("The host has disconnected");
     // The host ends a sidecar that takes too long. Without a host, this timer does.
     const timer = setTimeout(() => own.exit(EXIT.failed), DISPOSE_WITHIN_MS);
     let code: number = EXIT.done;

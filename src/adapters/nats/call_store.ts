@@ -242,7 +242,7 @@ class NatsDriver implements durable.StoreDriver {
     }
   }
 
-  /** Reads the headers of all entries of the kind, and then the values of those that are due. */
+  /** Reads the headers of all entries of the kind, and then the values of the due entries. */
   async due(
     { kind, before, limit, after }: durable.DueQuery,
   ): Promise<readonly durable.DueEntry[]> {

@@ -300,7 +300,7 @@ function bodyOf(
   const located = context.document.resolve(raw, path);
   if (located === undefined) return null;
   if (BODILESS.has(one.method.toLowerCase())) {
-    context.warn(path, "requestBody", `A ${one.method.toUpperCase()} has no body; it is left out`);
+    context.warn(path, "requestBody", `A ${one.method.toUpperCase()} has no body; it is omitted`);
     return undefined;
   }
   return readBody(context, located, new Set(parameters.map(({ binding }) => binding.key)));
@@ -322,7 +322,7 @@ function readDescription(
   // Selections trust this tag, so a document cannot set it.
   draft.tags = tags.filter((tag) => tag !== "read-only");
   if (draft.tags.length < tags.length) {
-    const message = 'The tag "read-only" is left out: only the option tags gives it';
+    const message = 'The tag "read-only" is omitted: only the option tags can set it';
     context.warn(`${path}/tags`, "tags", message);
   }
   Object.assign(draft.provider, readToolHints(value));

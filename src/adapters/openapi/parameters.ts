@@ -74,7 +74,7 @@ export function readParameters(
     const problem = hidden ?? problemOf(context, value, name, path);
     if (problem !== undefined) {
       if (hidden === undefined && required) return problem;
-      context.warn(path, "parameters", `${problem}; the parameter is left out`);
+      context.warn(path, "parameters", `${problem}; the parameter is omitted`);
       continue;
     }
     const place = value["in"] as ParameterPlace;

@@ -154,7 +154,7 @@ function timeCondition([from, to]: readonly [string, string], timeZone = "UTC"):
 
 function schemaCondition(argument: string, condition: JsonSchema, at: string): Condition {
   const { dialect } = schemas.checkSchema(condition, `the condition "${at}"`);
-  if (dialect !== DIALECT) fail(ACTION, `"${at}" must be of draft 2020-12`);
+  if (dialect !== DIALECT) fail(ACTION, `"${at}" must be a schema of draft 2020-12`);
   const problem = `must fit ${JSON.stringify(condition).slice(0, 200)}`;
   const schema = withType(condition, at);
   return argumentCondition(argument, at, problem, (value, { engine }) => {

@@ -71,8 +71,8 @@ export function storedKeys(store: CallStore): KeptKeys {
         await lease.end();
         const end = (result: ToolResult): Promise<boolean> =>
           lease.change((key) => {
-            // The result is kept from now on, or from the last renewal of the lease if the clock has
-            // been set back after the renewal.
+            // The lifetime of the result begins now, or at the last renewal of the lease if the clock
+            // has been set back since.
             const heldUntil = Math.max(records.now(), key.heldUntil - LEASE_MS);
             return isStored ? { ...key, heldUntil, result } : undefined;
           });

@@ -238,7 +238,7 @@ function otherCall(
   } catch {
     // Invalid JSON is rejected below.
   }
-  return "its arguments are not those that its ticket was given for";
+  return "its ticket was issued for other arguments";
 }
 
 /** Returns the problem with answers to the questions with these keys, or `undefined`. */

@@ -129,7 +129,7 @@ function failHook(
   }
   const isRefused = phase === "before";
   const ran = isRefused || call.toolState === "not started" ? "" : "the tool has run, but ";
-  const what = isRefused ? "call is refused" : "result is withheld";
+  const what = isRefused ? "call is rejected" : "result is hidden";
   return call.fail("denied", `${ran}${name} failed, so the ${what}`);
 }
 

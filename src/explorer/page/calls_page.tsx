@@ -37,7 +37,7 @@ export function Calls(): JSX.Element {
   );
 }
 
-/** The page of one call, which a link names. On a phone, it is for the answer to a question. */
+/** The page of one call, which a link names. A person may answer its question on a phone. */
 export function CallPage({ id }: { readonly id: string }): JSX.Element {
   const call = calls.value.find(({ callId, task }) => callId === id || task === id);
   const { error } = useLoaded(() => findTask(id), [id, sessions.value]);

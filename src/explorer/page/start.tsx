@@ -134,7 +134,7 @@ function Bars({ levels }: { readonly levels: readonly RiskLevel[] }): JSX.Elemen
   );
 }
 
-/** The three tools with the least risk that need no approval; those with examples are first. */
+/** The three tools with the least risk that need no approval; tools with examples come first. */
 const toTry = computed(() =>
   [...tools.value.values()]
     .filter((tool) => tool.executable && tool.requiresApproval !== true)

@@ -247,7 +247,7 @@ export function ToolList(): JSX.Element {
   );
 }
 
-/** The heading of a tool in the list. The results of a search have none: the best is first. */
+/** The heading of a tool in the list. Search results have no headings. */
 function groupOf({ namespace = "" }: ListedTool): string {
   return query.value.trim() === "" ? namespace : "";
 }

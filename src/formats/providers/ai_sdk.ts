@@ -43,7 +43,7 @@ export interface AiSdkToolSet {
   [name: string]: AiSdkTool;
 }
 
-/** The SDK passes the schema to a provider. */
+/** The SDK passes the schema on, so the rules depend on the provider, which is not known here. */
 const KEYWORDS: kit.KeywordTable = Object.freeze({
   ...kit.READ_BY_THE_MODEL,
   ...kit.replacing("boolean schema"),

@@ -5,7 +5,7 @@ import { ProgramRun } from "../../../src/adapters/code/program_run.ts";
 import { programOf } from "../../contract/executor_contract.ts";
 import { maybe } from "../../support/skip.ts";
 
-/** Runs a program with one long turn. */
+/** Runs a program that blocks the event loop for one long turn. */
 const runLong = (begin: () => void = () => {}) =>
   new ProgramRun(programOf(""), {
     turn() {

@@ -18,7 +18,7 @@ for (const [name, executor] of Object.entries(await allExecutors())) {
   const service = () => createCodeService(executor, KEY);
 
   describe(`the example of code mode with ${name}`, () => {
-    it("answers over HTTP after approvals, also in another process", async () => {
+    it("returns the result over HTTP after approvals, even in another process", async () => {
       const send = async (path: string, body: unknown) => {
         const response = await service().request(path, {
           method: "POST",

@@ -18,7 +18,6 @@ export async function quickJsBytes(): Promise<Uint8Array<ArrayBuffer>> {
   return await readFile(new URL(FILE, import.meta.url));
 }
 
-/** Returns the binding of workerd. */
 export async function loaderBinding(): Promise<WorkerLoaderBinding | undefined> {
   if (!IS_WORKERS) return undefined;
   const { env } = await importHere("cloudflare:workers");

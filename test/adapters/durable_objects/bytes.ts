@@ -1,6 +1,6 @@
-/** Bytes in JSON: texts that begin with `b:`, with a character for each byte. */
+/** Writes bytes in JSON as a text that begins with `b:` and has a character for each byte. */
 
-/** Returns a value of a list in JSON, where an undefined one is `null`. */
+/** Restores a value that was parsed from JSON: bytes, and `undefined` for `null`. */
 export function toBytes(value: unknown): unknown {
   if (value === null) return undefined;
   return typeof value === "string" && value.startsWith("b:")

@@ -66,7 +66,7 @@ describe("the Worker of docs/cloudflare.md", () => {
   withWorkerd("resumes a task that was due while workerd was away", async () => {
     const guide = readFileSync(join(import.meta.dirname, "../../../docs/cloudflare.md"), "utf8");
     const [, listing = ""] = /```ts ignore\n([^]*?)```/.exec(guide) ?? [];
-    // Shorter times.
+    // Shortens the lease and the interval of the listing, so that the test is fast.
     const source = listing.replaceAll("callTasks({", "callTasks({ leaseMs: 500,")
       .replace("1_000)", "100)");
     await using workers = await WorkerdObjects.create(source);

@@ -101,7 +101,7 @@ describe("callStoreObject()", () => {
     assertEquals(seen, ["task.a.2", value, {}]);
     assertEquals(alarms.length, 4);
     assertEquals([alarms[2], (alarms[3] ?? 0) >= now + 10_000], [now, true]);
-    // A later task does not wait for that.
+    // A task that is due earlier moves the alarm forward.
     await store.create("task.a.3", value, { dueAt: now + 9_000 });
     assertEquals(alarms.slice(4), [now + 9_000]);
   });
@@ -117,7 +117,7 @@ describe("callStoreObject()", () => {
       await store.create("task.a.1", value, { dueAt: 1 });
       await object.alarm();
       const [outcome] = await Promise.allSettled(state.pending);
-      // The platform logs it.
+      // The platform logs the rejected promise.
       assertEquals([outcome?.status, alarms.length], ["rejected", 2]);
     }
   });

@@ -53,7 +53,7 @@ describe("durableObjectStore()", () => {
     const entry = await store.get("t.a.1");
     assertEquals([entry?.value, entry?.revision], [one, revision as number]);
     assertEquals(await store.due("t", Infinity, 9), []);
-    // The request of a later edge, which has more fields.
+    // An edge of a later version may send more fields.
     const later = ["put", "t.a.2", one.buffer, null, null, 5, 1_000, "later"];
     assertEquals((await objectOf("older").callStore(later)).length, 2);
     assertEquals((await store.due("t", 5, 9)).map(({ key }) => key), ["t.a.2"]);

@@ -46,7 +46,7 @@ const launch = defineTool({
 });
 const tools = buildToolset([ping, launch]);
 const tickets = sealedTickets({ keys: [new Uint8Array(32).fill(7)] });
-/** The options of a loop, with a dispatcher of its own for each process. */
+/** The options of a loop. Each call represents another process, with its own dispatcher. */
 const optionsFor = (toolset = tools) => {
   const engine = typeboxEngine();
   const dispatcher = new ToolDispatcher(toolset, { engine, approve: "ask", tickets });

@@ -102,7 +102,6 @@ export function execution(
   };
 }
 
-/** Executes a tool. */
 export async function execute(
   app: { request(url: string, init?: RequestInit): Response | Promise<Response> },
   id: string,

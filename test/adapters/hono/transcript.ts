@@ -57,7 +57,7 @@ interface Exchange {
   /** Some or all tools of an explanation: what removed them, or `seen`. */
   readonly verdicts?: Readonly<Record<string, string>>;
   readonly allVerdicts?: Readonly<Record<string, string>>;
-  /** The expected headers of the response; `null` for one that it must not have. */
+  /** The expected headers of the response; `null` for an absent header. */
   readonly sent?: Readonly<Record<string, string | null>>;
   /** Text that the response must not contain. */
   readonly lacks?: string;
@@ -71,7 +71,7 @@ interface Exchange {
   readonly passMs?: number;
 }
 
-/** The fields of an exchange: a misspelt one would expect nothing. */
+/** The fields of an exchange: a misspelt field would check nothing. */
 const FIELDS: readonly string[] =
   ("request era method params call arguments declares by headers body status response exactly text " +
     "events ids verdicts allVerdicts sent lacks keep until register unregister passMs").split(" ");
@@ -261,7 +261,7 @@ class Scene {
   }
 }
 
-/** No other site can embed a body or interpret it as another type. */
+/** The headers that forbid other sites to embed a body or to interpret it as another type. */
 export const SAFE = {
   "x-content-type-options": "nosniff",
   "cross-origin-resource-policy": "same-origin",
@@ -349,7 +349,6 @@ function messageOf(exchange: Exchange): Request {
   return modernRequest(method, { ...params, ...meta }, { ...own, ...name, ...headers });
 }
 
-/** Makes a test of each transcript. */
 export function runTranscripts(
   transcripts: unknown,
   setting: Setting = {},

@@ -161,7 +161,7 @@ async function linesOf(
 describe("a secret", () => {
   for (const detail of ["none", "digest", "redacted"] as const) {
     for (const entry of Object.keys(ENTRIES)) {
-      // One mark is enough for the other entries, because all of them end in a dispatch.
+      // The other entries all call the dispatcher, so one way to mark the secret is enough.
       const marks = Object.keys(SECRETS).slice(0, entry === "a dispatch of values" ? undefined : 1);
       for (const mark of marks) {
         it(`${mark} is in no record with the detail ${detail} through ${entry}`, async () => {

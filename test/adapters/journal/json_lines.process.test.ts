@@ -74,7 +74,7 @@ describe("jsonLines()", () => {
     const { call, journal: kept } = recorded([{ name: "ping" }], long);
     await call("ping", { text: "x".repeat(3_000_000) });
     await kept.flush();
-    // As after the end of its process: without an end, and with an incomplete line.
+    // A killed process leaves a file without the final record, and with an incomplete line.
     const bytes = fs.readFileSync(file, "utf8");
     await kept.close();
     fs.writeFileSync(file, `${bytes}{"previous":"abc`);

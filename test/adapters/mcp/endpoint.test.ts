@@ -76,7 +76,7 @@ describe("createMcpEndpoint()", () => {
         arguments: { a: 2, b: 40 },
       });
       assertEquals(content, [{ type: "text", text: "42" }]);
-      // Only the newest revision has values other than objects.
+      // Only the newest revision allows structured content that is not an object.
       assertEquals(structuredContent, era === "modern" ? 42 : undefined);
       await client.close();
     }
@@ -236,7 +236,7 @@ describe("createMcpEndpoint()", () => {
     const trace = "0af7651916cd43dd8448eb211c80319c";
     const _meta = { traceparent: `00-${trace}-b7ad6b7169203331-01` };
     const call = { name: "math.add", arguments: { a: 1, b: 2 }, _meta };
-    // A proxy's own.
+    // A proxy may add a trace of its own.
     const headers = { traceparent: `00-${"1".repeat(32)}-${"2".repeat(16)}-01` };
     for (
       const request of [

@@ -47,7 +47,7 @@ describe("importOpenApi()", () => {
   });
 
   it("never throws because of an API's response", () => {
-    // With so few keys, a dictionary would discard most generated values, at each level.
+    // `fc.dictionary` discards equal keys, and with only a few keys most of the values.
     const someOf = <T>(keys: readonly string[], value: fc.Arbitrary<T>) =>
       fc.record(Object.fromEntries(keys.map((key) => [key, value])), { requiredKeys: [] });
     const schema = fc.constantFrom<unknown>(

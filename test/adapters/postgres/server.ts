@@ -88,7 +88,7 @@ function signal(pids: readonly number[], name: NodeJS.Signals): void {
   }
 }
 
-/** Settings of the server, in addition to those of the tests. */
+/** Additional settings of the server. */
 export type ServerSettings = Readonly<Record<string, string>>;
 
 /** A running server. */
@@ -168,7 +168,7 @@ export class PostgresServer {
     return pool;
   }
 
-  /** Starts PgBouncer in transaction mode. Returns the URL of the database behind it. */
+  /** Starts PgBouncer in transaction mode. Returns the URL of the database at PgBouncer. */
   async bounce(): Promise<string> {
     const port = await freePort();
     const config = join(this.#folder, "pgbouncer.ini");

@@ -39,7 +39,7 @@ export class RedisServer implements AsyncDisposable {
     this.#settings = settings;
   }
 
-  /** @param settings Arguments of `redis-server`, by default those of an append-only file. */
+  /** @param settings Arguments of `redis-server`, by default with an append-only file. */
   static async start(settings: readonly string[] = SETTINGS): Promise<RedisServer> {
     const server = new RedisServer(await freePort(), settings);
     await server.start();

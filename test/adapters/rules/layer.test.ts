@@ -384,7 +384,7 @@ describe("explainCall()", () => {
   it("is a tool for callers, with the verdicts of their own session", async () => {
     const { dispatcher } = worldOf(list, [PAY, explainTool()]);
     const asked = { tool: "bank:pay", arguments: { euros: 200 } };
-    // Here a rule asks for every tool.
+    // This rule requires approval for every tool, including `explain_call`.
     assertEquals(await callOf(dispatcher, "explain_call", asked), "approval_required");
     const registry = new ToolRegistry({ tools: [PAY, explainTool()] });
     const other = new ToolDispatcher(registry, { rules: rules([upTo(100)]) });

@@ -254,7 +254,7 @@ describe("noTrifecta()", () => {
     const imported = () => importTools("mcp", { tools: [open, closed] }, { execute: () => "page" });
     for (const [isPinned, outcome] of [[true, "page"], [false, "approval_required"]] as const) {
       const { tools } = isPinned ? await toolPins().check(imported(), "key") : imported();
-      // The operator's labels of a tool keep its others.
+      // The operator's labels replace only the fields that they name.
       const labels = { open: { reads: ["private"] } };
       for (const options of [{}, { labels }]) {
         const { call } = flow(options, [...tools as never[], FILES]);

@@ -9,7 +9,7 @@ const [, , action, path = ""] = process.argv;
 using store = await sqliteCallStore(path);
 for (let index = 0; action === "write"; index++) {
   await store.create(`e.a.${index}`, new Uint8Array(100));
-  // After the write: data in a buffer of this process would be lost with it.
+  // Waits for the write, because the kill of this process would lose buffered data.
   await new Promise((resolve) => process.stdout.write(`${index}\n`, resolve));
 }
 console.log("ready");

@@ -195,7 +195,7 @@ describe("sqliteCallStore()", () => {
     other.close();
   });
 
-  it("deletes a bounded number of expired entries at once", async () => {
+  it("deletes a bounded number of expired entries per write", async () => {
     const path = newPath();
     let now = 1_000;
     const store = await open(path, { clock: { timestamp: () => now } });

@@ -209,7 +209,7 @@ createInterface({ input: process.stdin }).on("line", (line) => {
       await new Promise((next) => setTimeout(next, 5));
     }
     await served[Symbol.asyncDispose]();
-    // Ends the programs that are left, which would hold the output of the test.
+    // Ends remaining programs, because they would keep the output of the test open.
     const left = (await pids()).filter((pid) =>
       attemptOr(false, () => process.kill(pid, "SIGKILL"))
     );

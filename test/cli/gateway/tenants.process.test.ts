@@ -66,7 +66,7 @@ describe("the tenants of plue serve -c", () => {
     assertEquals(await call("guy", "/t/guest"), ["own", "tenant:guest:guy", "guest", 1]);
     assertEquals(await call("eve", "/t/empty"), 404);
 
-    // The response is the same for another tenant, and for one that does not exist.
+    // An existing and an unknown tenant cause the same response.
     const foreign = await Promise.all([
       ask("ann", "/t/beta/tools"),
       ask("ann", "/t/none/tools"),
@@ -91,7 +91,7 @@ describe("the tenants of plue serve -c", () => {
     const [, { tenants }] = await ask("root", "/metrics/tenants");
     assertEquals(
       tenants.map(({ tenant, calls }: { tenant: string; calls: number }) => [tenant, calls]),
-      // The requests of tenants that do not exist have added none.
+      // Requests for unknown tenants have added no records.
       [["acme", 2], ["beta", 1], ["empty", 0], ["guest", 1]],
     );
     const headers = { accept: "text/plain", ...bearer(token("root")) };

@@ -1,4 +1,4 @@
-/** `importMcpServer` on real servers: those of npm, one that crashes, and plue's own endpoint. */
+/** `importMcpServer` on real servers: packages of npm, a server that crashes, and plue's own endpoint. */
 
 import { importMcpServer } from "@plue/tools/mcp";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, it } from "bun:test";

@@ -304,7 +304,7 @@ describe("context.ask()", () => {
     const { call, reports } = fixture(own);
     for (const name in tools) assertEquals(keysOf(await suspended(call(name))), ["k"], name);
     assertEquals(more, 0);
-    // An error that the tool threw instead would be lost.
+    // A thrown error has no receiver, because the call is suspended, so it is reported.
     assertEquals(reports.map(({ toolId }) => toolId), ["throws"]);
   });
 

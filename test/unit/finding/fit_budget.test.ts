@@ -185,7 +185,7 @@ describe("fitBudget()", () => {
     for (const tokens of [4_700, 5_000, 5_400, 6_000]) {
       let exports = 0;
       const count = (text: string): number => {
-        // A single tool is shorter.
+        // Only the text of a whole export is as long as this.
         if (text.length > 2_000) exports++;
         return countTokens(text);
       };

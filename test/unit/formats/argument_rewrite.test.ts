@@ -14,7 +14,7 @@ function object(properties: JsonSchemaObject, required: readonly string[] = []):
   return { type: "object", properties, required, additionalProperties: false };
 }
 
-/** Arguments as they are sent, and as the tool has them. */
+/** Arguments on the wire, and in the form of the tool. */
 interface Row {
   readonly title: string;
   readonly target: formats.TargetName;

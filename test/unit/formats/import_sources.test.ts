@@ -12,7 +12,7 @@ type Remark = readonly [path: string, name: string | null, rule: string, message
 interface Row {
   readonly title: string;
   readonly source: plue.ImportSource | "auto";
-  /** The source that is detected; `null` for none. */
+  /** The source that is detected; `null` if none is detected. */
   readonly detects?: plue.ImportSource | null;
   readonly document: unknown;
   readonly options?: object;

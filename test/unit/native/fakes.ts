@@ -245,7 +245,6 @@ export class FakeHost {
     return this.of("result").find((reply) => reply.id === id)?.value;
   }
 
-  /** The failure of a call. */
   failure(id: number): { readonly error: string; readonly message: string } {
     return this.result(id) as { error: string; message: string };
   }

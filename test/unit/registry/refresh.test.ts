@@ -78,7 +78,7 @@ describe("ToolRegistry.refresh()", () => {
     assertEquals(asked, 1);
   });
 
-  it("treats a function that throws as one that returns false", () => {
+  it("treats an exception of isAvailable() as false", () => {
     let broken = false;
     const errors: string[] = [];
     const registry = new ToolRegistry({

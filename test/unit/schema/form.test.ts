@@ -186,7 +186,7 @@ describe("FormSchema.variantOf()", () => {
 });
 
 describe("FormSchema.notesOf()", () => {
-  it("prefers annotations next to a reference to those of its target", () => {
+  it("prefers annotations next to a reference to annotations of its target", () => {
     const form = new FormSchema({
       $ref: "#/$defs/a",
       description: "Here",

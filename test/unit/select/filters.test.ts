@@ -56,7 +56,7 @@ describe("filters", () => {
     assertEquals(idsKeptBy(anyOf(truthy)), []);
   });
 
-  it("treat a promise as an error, also in a negation", () => {
+  it("treat a promise as an error, even in a negation", () => {
     const promise =
       (() => Promise.reject(new Error("The list is down"))) as unknown as plue.ToolFilter;
     for (const filter of [promise, not(promise), not(not(promise)), not(anyOf(promise))]) {

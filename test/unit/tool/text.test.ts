@@ -160,7 +160,7 @@ group("nearIds()", () => {
     ["list", ["task:list"]],
     ["ecko", ["echo"]],
     ["xx", []],
-    // Two letters of four, and one of two, are another word.
+    // A word of four letters may have one changed letter, and a word of two letters none.
     ["ecco", ["echo"]],
     ["ache", []],
     ["rn", []],

@@ -111,7 +111,7 @@ describe("deriveAnnotations()", () => {
     });
   }
 
-  // Clients skip a question because of it, so a risk is not enough.
+  // Clients run a non-destructive tool without confirmation, so a low risk is not enough.
   it("marks a tool as non-destructive only if it is read-only", () => {
     for (const risk of RISK_LEVELS) {
       for (const tags of [[], ["write"], ["read"], ["read-only", "write"]]) {

@@ -10,8 +10,8 @@ async function report(part: "before" | "after", answer: unknown): Promise<string
   const { call, reports } = fixture([{ name: "t", execute: () => ++runs }], { hooks: hook });
   const result = await call("t");
   const outcome = part === "before"
-    ? 'the hook "audit" failed, so the call is refused'
-    : 'the tool has run, but the hook "audit" failed, so the result is withheld';
+    ? 'the hook "audit" failed, so the call is rejected'
+    : 'the tool has run, but the hook "audit" failed, so the result is hidden';
   assert(!result.ok && result.error.code === "denied");
   assertEquals(result.error.message, `Cannot call "t": ${outcome}`);
   assertEquals(runs, part === "after" ? 1 : 0);

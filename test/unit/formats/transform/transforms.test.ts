@@ -40,7 +40,6 @@ function short({ losses }: Rewritten): Short[] {
   ]);
 }
 
-/** The passes, by the names of their cases. */
 const PASSES: Readonly<Record<keyof typeof cases, (schema: JsonSchema) => Rewritten>> = {
   "normalizeDraft()": runPass((root, { trace }) => normalizeDraft(trace, root, "draft-07")),
   "normalizeOpenApi30()": normalizeOpenApi30,
