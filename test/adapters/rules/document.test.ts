@@ -221,7 +221,7 @@ describe("readRules()", () => {
         [{ tool: "a", when: { "/a": { format: "iban" } } }, '"format" in "'],
         [
           { tool: "a", when: { "/a": { type: "array", items: [true] } } },
-          "must be of draft 2020-12",
+          "must be a schema of draft 2020-12",
         ],
         [{ tool: "a", between: ["08:00", "08:00"] }, '"/0/between" must be'],
         [{ tool: "a", when: { "/a": { maximum: "9" } } }, '"/0/when/~1a"'],
