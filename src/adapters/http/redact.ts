@@ -32,9 +32,8 @@ export function withoutSecrets(value: unknown, secrets: readonly string[]): unkn
   const text: string | undefined = JSON.stringify(value);
   // Searching the JSON is faster than visiting each member, and most values have no secrets.
   const copy: unknown = text && JSON.parse(text);
-  return forms.some((form) => text?.includes(escaped(form.slice(0, MIN_LENGTH))))
-    ? cleanPart(copy)
-    : copy;
+  const isFound = forms.some((form) => text?.includes(escaped(form.slice(0, MIN_LENGTH))));
+  return isFound ? cleanPart(copy) : copy;
 }
 
 /** Returns a text as it can be within a URL and within JSON. */
@@ -52,15 +51,16 @@ function formsOf(text: string): readonly string[] {
  * the secret, one character after the other.
  */
 function withoutForm(text: string, form: string): string {
-  const start = form.slice(0, MIN_LENGTH);
-  if (!text.includes(start)) return text;
   const rest = text.replaceAll(form.slice(0, MAX_SEARCHED), MARK)
     .replaceAll(MARK + form.slice(MAX_SEARCHED), MARK);
-  return rest.split("…").map((part, index, { length }) => {
-    const word = index < length - 1 && part.split(/\s/).pop() || "";
-    const at = word.replace(start, MARK).indexOf(MARK);
+  const parts = rest.split("…");
+  const last = parts.pop();
+  const clean = parts.map((part) => {
+    const word = part.split(/\s/).pop() ?? "";
+    const at = word.replace(form.slice(0, MIN_LENGTH), MARK).indexOf(MARK);
     return at < 0 ? part : part.slice(0, part.length - word.length + at) + MARK;
-  }).join("…");
+  });
+  return [...clean, last].join("…");
 }
 
 function cleanError(error: Error, clean: (text: string) => string, maxCauses: number): Error {
