@@ -3,6 +3,7 @@
 import type {
   Client,
   ClientOptions,
+  JSONRPCMessage,
   JSONRPCResponse,
   JsonSchemaValidator,
   ListToolsResult,
@@ -159,19 +160,55 @@ function commandOpener(source: McpCommand, limits: ClientLimits): ClientOpener {
       openWith(signal, limits, async (unasked) => {
         const { deserializeMessage, serializeMessage } = await loadClient();
         const { getDefaultEnvironment, StdioClientTransport } = await loadStdio();
+        // The SDK makes a copy, which has the same bounds, to find out the revision of the server.
         class ProgramTransport extends StdioClientTransport {
+          #unread = 0;
+
+          constructor(parameters: ConstructorParameters<typeof StdioClientTransport>[0]) {
+            super(parameters);
+            const { _readBuffer: buffer } = this as unknown as StartedProgram;
+            const parse: typeof deserializeMessage = (line) => {
+              // No client counts the messages to a copy.
+              if (this !== transport) unasked.add();
+              return deserializeMessage(line);
+            };
+            Object.assign(buffer, readLines(limits.maxBytes, unasked, parse));
+          }
+
           override async start(): Promise<void> {
             signal.throwIfAborted();
             const starting = super.start();
-            const { _process: program } = this as unknown as StartedProgram;
+            const started = this as unknown as StartedProgram;
+            const { _process: program } = started;
             if (program !== undefined) keepRunning(opener, program);
             await starting;
+            const pace = (): void => {
+              if (unasked.pause === undefined) return program?.stdout.resume();
+              program?.stdout.pause();
+              void unasked.pause.then(() => {
+                started.processReadBuffer();
+                pace();
+              });
+            };
+            program?.stdout.on("data", pace);
+          }
+
+          /** The SDK's own method sets no limit, and resolves only when all lines are written. */
+          override async send(message: JSONRPCMessage): Promise<void> {
+            const { _process: program } = this as unknown as StartedProgram;
+            if (program === undefined) return await super.send(message);
+            const line = serializeMessage(message);
+            const isCall = "method" in message && message.method === "tools/call";
+            if (isCall && this.#unread > limits.maxBytes) throw new UnreadInput();
+            this.#unread += line.length;
+            await new Promise<void>((resolve) => program.stdin.write(line, resolve));
+            this.#unread -= line.length;
           }
         }
-        // The SDK probes the revision with a copy, which it makes only of a class with this method.
+        // The SDK makes a copy only of a class with this method.
         const _dispose: unknown = Reflect.get(StdioClientTransport.prototype, "_dispose");
         Object.assign(ProgramTransport.prototype, { _dispose });
-        const transport = new ProgramTransport({
+        const transport: InstanceType<typeof StdioClientTransport> = new ProgramTransport({
           command,
           args: [...args],
           env: { ...getDefaultEnvironment(), ...env },
@@ -179,26 +216,11 @@ function commandOpener(source: McpCommand, limits: ClientLimits): ClientOpener {
           ...(cwd === undefined ? {} : { cwd }),
           maxBufferSize: limits.maxBytes,
         });
-        const started = transport as unknown as StartedProgram;
-        Object.assign(started._readBuffer, readLines(limits.maxBytes, unasked, deserializeMessage));
-        const send = transport.send.bind(transport);
-        let unread = 0;
-        // The SDK's own method sets no limit, and resolves only when all lines are written.
-        transport.send = async (message) => {
-          const { _process: program } = started;
-          if (program === undefined) return await send(message);
-          const line = serializeMessage(message);
-          const isCall = "method" in message && message.method === "tools/call";
-          if (isCall && unread > limits.maxBytes) throw new UnreadInput();
-          unread += line.length;
-          await new Promise<void>((resolve) => program.stdin.write(line, resolve));
-          unread -= line.length;
-        };
         ended = undefined;
         const start = transport.start.bind(transport);
         transport.start = async () => {
           await start();
-          const { _process: program } = started;
+          const { _process: program } = transport as unknown as StartedProgram;
           program?.once("exit", (code, signalName) => {
             ended = { code, signal: signalName };
             // The transport closes when the output ends, which a child of the program may hold open.
@@ -207,15 +229,6 @@ function commandOpener(source: McpCommand, limits: ClientLimits): ClientOpener {
               systemClock.setTimeout(() => program.stdout.destroy(), OUTPUT_MS),
             );
           });
-          const pace = (): void => {
-            if (unasked.pause === undefined) return program?.stdout.resume();
-            program?.stdout.pause();
-            void unasked.pause.then(() => {
-              started.processReadBuffer();
-              pace();
-            });
-          };
-          program?.stdout.on("data", pace);
         };
         return transport;
       }),

@@ -75,6 +75,15 @@ describe("importMcpServer() with a program that is hostile", () => {
     assertEquals(told(await far.call("call")), "done");
   });
 
+  it("connects to other servers while a program writes lines without end before it is connected", async () => {
+    const source = { command: "sh", args: ["-c", `echo "pid $$" >> '${log}'; exec yes`] };
+    await using flooding = (await imported(source, { background: true })).server;
+    await until(() => logged().length > 1);
+    await using far = await imported(hostile("calm"));
+    assertEquals(told(await far.call("call")), "done");
+    assertEquals(flooding.tools, []);
+  });
+
   it("sends no calls while a program has too many unread bytes, even of aborted calls", async () => {
     await using far = await imported(hostile("deaf"), { maxMessageBytes: 1_048_576 });
     const caller = new AbortController();
