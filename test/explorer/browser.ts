@@ -21,8 +21,11 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 export function startBrowser(): Promise<Browser> {
   return chromium.launch({
     ...(CHROMIUM === undefined ? {} : { executablePath: CHROMIUM }),
-    // In containers, Chromium has neither namespaces nor much shared memory.
-    args: ["--no-sandbox", "--disable-dev-shm-usage"],
+    // In containers, Chromium has neither namespaces nor much shared memory. One process for all
+    // pages loads their code once, which saves a third of the processor time.
+    args:
+      "--no-sandbox --disable-dev-shm-usage --renderer-process-limit=1 --disable-site-isolation-trials"
+        .split(" "),
   });
 }
 
