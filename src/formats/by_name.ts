@@ -12,10 +12,10 @@ import type { AccumulateOptions, CallAccumulator } from "./stream.ts";
 import {
   type AnswerOf,
   type MessageOf,
+  recordOf,
   type RequestOf,
   type TargetLike,
   type TargetOf,
-  targetOf,
   type ToolsOf,
 } from "./targets.ts";
 import type { ToolResult } from "../tool/mod.ts";
@@ -50,7 +50,7 @@ export function exportTools<Like extends TargetLike>(
   target: Like,
   options?: ExportOptions,
 ): ExportResult<ToolsOf<Like>, TargetOf<Like>["id"], RequestOf<Like>> {
-  return records.exportTools(source, targetOf(target), options);
+  return records.exportTools(source, recordOf(target), options) as never;
 }
 
 /** The reason why a tool could not be exported. The message names the tool. */
@@ -94,7 +94,7 @@ export class Exposure<Like extends TargetLike> {
 
   /** @throws {RangeError} If there is no such target. */
   constructor(toolset: Exportable, target: Like, options?: ExportOptions) {
-    targetOf(target);
+    recordOf(target);
     this.toolset = toolset;
     this.target = target;
     this.#options = options;
@@ -152,7 +152,7 @@ export function decodeCalls(
   response: unknown,
   names: ExportNames,
 ): readonly DecodedCall[] {
-  return records.decodeCalls(targetOf(target), response, names);
+  return records.decodeCalls(recordOf(target), response, names);
 }
 
 /**
@@ -188,7 +188,7 @@ export function accumulateCalls(
   names: ExportNames,
   options?: AccumulateOptions,
 ): CallAccumulator {
-  return records.accumulateCalls(targetOf(target), names, options);
+  return records.accumulateCalls(recordOf(target), names, options);
 }
 
 /**
@@ -223,7 +223,7 @@ export function encodeResult<Like extends TargetLike>(
   names?: ExportNames,
   onLoss?: (loss: ResultLoss) => void,
 ): AnswerOf<Like> {
-  return records.encodeResult(targetOf(target), call, result, names, onLoss);
+  return records.encodeResult(recordOf(target), call, result, names, onLoss) as never;
 }
 
 /**
@@ -241,7 +241,7 @@ export function encodeResults<Like extends TargetLike>(
   names?: ExportNames,
   onLoss?: (loss: ResultLoss) => void,
 ): readonly MessageOf<Like>[] {
-  return records.encodeResults(targetOf(target), calls, results, names, onLoss);
+  return records.encodeResults(recordOf(target), calls, results, names, onLoss) as never;
 }
 
 /**
@@ -273,7 +273,7 @@ export async function dispatchResponse<Like extends TargetLike, Context = unknow
   response: unknown,
   options: TurnOptions<Context>,
 ): Promise<Turn<MessageOf<Like>>> {
-  return await records.dispatchResponse(targetOf(target), response, options);
+  return await records.dispatchResponse(recordOf(target), response, options) as never;
 }
 
 /** Runs the calls of a turn that are decoded already, such as the calls of a stream. */
@@ -282,7 +282,7 @@ export async function dispatchCalls<Like extends TargetLike, Context = unknown>(
   calls: readonly DecodedCall[],
   options: TurnOptions<Context>,
 ): Promise<Turn<MessageOf<Like>>> {
-  return await records.dispatchCalls(targetOf(target), calls, options);
+  return await records.dispatchCalls(recordOf(target), calls, options) as never;
 }
 
 /**
@@ -329,5 +329,5 @@ export async function resumeTurn<Like extends TargetLike, Context = unknown>(
   answers: TurnAnswers,
   options: TurnOptions<Context>,
 ): Promise<Turn<MessageOf<Like>>> {
-  return await records.resumeTurn(targetOf(target), turn, answers, options);
+  return await records.resumeTurn(recordOf(target), turn, answers, options) as never;
 }

@@ -240,10 +240,7 @@ export function makeTarget<
 }
 
 /** Returns a record of a target unchanged. @throws {RangeError} If the value is not one. */
-export function checkTarget<Of>(
-  value: Of,
-  wanted: () => string = () => "a target's record",
-): Of & Target {
+export function checkTarget<T>(value: T, wanted = (): string => "a target's record"): T & Target {
   if (isTarget(value)) return value;
   throw new RangeError(
     `Cannot find the target ${describe(value)}: it must be ${wanted()}, or made by defineTarget`,

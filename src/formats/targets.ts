@@ -69,8 +69,7 @@ export function listTargets(): readonly Target<TargetId>[] {
 const BY_ID: ReadonlyMap<string, Target> = new Map(TARGETS.map((target) => [target.id, target]));
 
 function targetNamed(name: unknown): Target | undefined {
-  if (typeof name !== "string") return undefined;
-  return BY_ID.get(Object(TARGET_ALIASES)[name] ?? name);
+  return typeof name === "string" ? BY_ID.get(Object(TARGET_ALIASES)[name] ?? name) : undefined;
 }
 
 /** Returns true if `value` is the id or an alias of a target. */
@@ -98,6 +97,9 @@ export function targetOf<Like extends TargetLike>(target: Like): TargetOf<Like> 
   const found = targetNamed(target) ?? checkTarget(target, () => `one of ${names().join(", ")}`);
   return found as TargetOf<Like>;
 }
+
+/** `targetOf` without types, which the compiler would take seconds to relate to those of a call. */
+export const recordOf: (target: TargetLike) => Target = targetOf;
 
 // Custom targets
 

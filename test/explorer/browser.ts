@@ -21,8 +21,7 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 export function startBrowser(): Promise<Browser> {
   return chromium.launch({
     ...(CHROMIUM === undefined ? {} : { executablePath: CHROMIUM }),
-    // In containers, Chromium has neither namespaces nor much shared memory. One process for all
-    // pages loads their code once, which saves a third of the processor time.
+    // Containers lack namespaces and shared memory. One process loads the code of all pages once.
     args:
       "--no-sandbox --disable-dev-shm-usage --renderer-process-limit=1 --disable-site-isolation-trials"
         .split(" "),
@@ -75,9 +74,8 @@ async function createPage(
   page.on("pageerror", (error) => wrongs.push(`threw: ${error.message}`));
   page.on("request", (request) => {
     const asked = request.url();
-    if (!asked.startsWith(`${own.origin}/`) && !asked.startsWith("data:")) {
-      wrongs.push(`asked ${asked}`);
-    }
+    const isOwn = asked.startsWith(`${own.origin}/`) || asked.startsWith("data:");
+    if (!isOwn) wrongs.push(`asked ${asked}`);
   });
   page.on("console", (message) => {
     // Chromium also logs responses such as 404 and 422, which the tests cause intentionally.
@@ -93,8 +91,7 @@ export async function openPage(
   url: string,
   options: PageOptions = {},
 ): Promise<OpenPage> {
-  const { width, height, scheme } = options;
-  const key = JSON.stringify([width, height, scheme]);
+  const key = [options.width, options.height, options.scheme].join();
   // The browser of an earlier file has closed its pages.
   const free = (idle.get(key) ?? []).filter(({ page }) => !page.isClosed());
   idle.set(key, free);
