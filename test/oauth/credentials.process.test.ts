@@ -210,7 +210,7 @@ describe("oauthCallback()", () => {
 
   it("sends a code only to the server that has issued it", async () => {
     let sent = 0;
-    const served = await serve(() => Response.json({ sent: ++sent }, { status: 400 }));
+    const served = await serve(() => Response.json({ sent: ++sent }, { status: 500 }));
     const { url } = served;
     const sourceWith = (issuer?: string) => {
       const own = { authorizationEndpoint: `${url}/auth`, clientId: "plue", issuer };

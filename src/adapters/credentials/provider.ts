@@ -193,14 +193,15 @@ export class ProviderClient {
       return tokensOf(answer);
     } catch (error) {
       // The errors of the library contain the response, which may have tokens.
-      const isAnswer = error instanceof oauth.ResponseBodyError ||
-        error instanceof oauth.AuthorizationResponseError;
-      const { error: answer, code, status } = Object(error);
+      const { error: answer, code, cause, status = cause?.status } = Object(error);
+      const isAnswer = check.isText(answer);
       // Another text than the name of an error may be a token that the server repeats.
       const name = /^[a-z_]+$/i.test(answer) ? answer : "an error without a name";
       const why = check.cleanText(String(isAnswer ? name : code ?? "no answer"), 100);
-      // A status such as 429, for too many requests, is not about the grant either.
-      const isRefused = isAnswer && !(status > 403 || NOT_ABOUT_GRANT.test(status + why));
+      // Strava and HubSpot refuse a grant with status 400, without the name of an error. A status such
+      // as 429, for too many requests, is not about the grant either.
+      const isRefused = (isAnswer || status === 400) &&
+        !(status > 403 || NOT_ABOUT_GRANT.test(status + why));
       const failure = new Error(`Cannot get a token of "${this.name}": ${why}`);
       throw Object.assign(failure, isRefused && { name: REFUSED });
     }
@@ -214,8 +215,6 @@ async function loadLibrary() {
       None,
       ClientSecretBasic,
       ClientSecretPost,
-      ResponseBodyError,
-      AuthorizationResponseError,
       allowInsecureRequests,
       customFetch,
       calculatePKCECodeChallenge,
@@ -227,8 +226,6 @@ async function loadLibrary() {
       None,
       ClientSecretBasic,
       ClientSecretPost,
-      ResponseBodyError,
-      AuthorizationResponseError,
       allowInsecureRequests,
       customFetch,
       calculatePKCECodeChallenge,

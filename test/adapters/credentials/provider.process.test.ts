@@ -19,6 +19,8 @@ describe("ProviderClient", () => {
   it("asks a person again only if the server refuses the grant, whatever the status of its answer", async () => {
     const answers = [
       [400, "invalid_grant", "GrantRefused"],
+      [400, { errors: ["a name in another member"] }, "GrantRefused"],
+      [404, { errors: ["a name in another member"] }, "Error"],
       [200, "bad_refresh_token", "GrantRefused"],
       [403, "unauthorized_client", "GrantRefused"],
       [401, "unauthorized_client", "Error"],
@@ -34,7 +36,7 @@ describe("ProviderClient", () => {
       const tokenEndpoint = `${served.url}/token`;
       const client = new oauth.ProviderClient("test", "hub", { tokenEndpoint, clientId: "plue" });
       const failed = await client.grant("refresh_token", {}).catch((thrown: Error) => thrown);
-      assertEquals((failed as Error).name, wanted, error);
+      assertEquals((failed as Error).name, wanted, String(error));
       await served.stop();
     }
   });
