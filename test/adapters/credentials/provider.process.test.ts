@@ -41,6 +41,20 @@ describe("ProviderClient", () => {
     }
   });
 
+  it("sends a client and its secret so that a server need not decode them, if they have no reserved characters", async () => {
+    const seen: string[] = [];
+    const served = await serve(({ headers }) => {
+      seen.push(atob(headers.get("authorization")?.slice("Basic ".length) ?? ""));
+      return Response.json({});
+    });
+    for (const clientSecret of ["a-secret_of.~27", "a secret:%"]) {
+      const about = { tokenEndpoint: `${served.url}/token`, clientId: "Iv1.a-b", clientSecret };
+      await new oauth.ProviderClient("test", "hub", about).grant("refresh_token", {}).catch(Error);
+    }
+    assertEquals(seen, ["Iv1.a-b:a-secret_of.~27", "Iv1.a-b:a%20secret%3A%25"]);
+    await served.stop();
+  });
+
   it("uses a token with the lifetime 0 until a service rejects it", async () => {
     const json = '{ "access_token": "token", "token_type": "bearer", "expires_in": 0 }';
     assertEquals((await tokensFrom(json)).staleAt, undefined);
