@@ -231,6 +231,16 @@ describe("oauthCallback()", () => {
     await served.stop();
   });
 
+  it("accepts a callback that names an unknown issuer, as Google does, if the source has no issuers", async () => {
+    const { world, link, callback } = await linkFor();
+    const url = new URL(link);
+    url.searchParams.set("iss", "https://accounts.example.com");
+    assertEquals([(await callback(new Request(url))).status, await world.call("ann")], [
+      200,
+      "ann",
+    ]);
+  });
+
   it("keeps the tokens and the links of a server from another one with its name", async () => {
     const { world: { store }, link } = await linkFor();
     await using away = await startOAuthServer();

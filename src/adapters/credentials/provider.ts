@@ -11,7 +11,7 @@ export interface OAuthProvider {
   /** The URL for browsers. Not needed to exchange tokens. */
   readonly authorizationEndpoint?: string | undefined;
   readonly tokenEndpoint: string;
-  /** The issuer that each callback names (RFC 9207). @default {the origin of tokenEndpoint} */
+  /** If set, each callback must name it (RFC 9207). @default {the origin of tokenEndpoint} */
   readonly issuer?: string | undefined;
   readonly clientId: string;
   /** By default, the client is public. */
@@ -149,6 +149,8 @@ export class ProviderClient {
     code_verifier: string,
   ): Promise<Tokens> {
     return this.#request("authorization_code", ({ validateAuthResponse }, ...to) => {
+      // Without an issuer, the source has one server only, and Google always names its issuer.
+      if (!this.options.issuer) params.delete("iss");
       const checked = validateAuthResponse(...to, params, params.get("state") ?? "");
       return { code: checked.get("code") ?? "", redirect_uri, code_verifier };
     });
