@@ -1,9 +1,8 @@
 // `npm run docs`: the site of the guides, by VitePress, and of every exported name, by `deno doc`,
 // in build/site. Fails if the target of a link is missing, or if a page would load a file from
-// another host. Usage: node scripts/build_docs.mjs
+// another host. Usage: node scripts/build_docs.mjs [--check]
 
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, posix, relative } from "node:path";
 import { pathToFileURL } from "node:url";
 import { isPicture, replaceLinks, repository, ROOT } from "./lib/paths.mjs";
@@ -13,6 +12,9 @@ import { setupPackages } from "./setup.mjs";
 const SITE = join(ROOT, "scripts", "site");
 const PAGES = join(ROOT, "build", "site-pages");
 const OUT = join(ROOT, "build", "site");
+/** For a check, code has no colors, and scripts are neither minified nor searched for unused parts. */
+const isCheck = process.argv.includes("--check");
+const BUILD = isCheck && { minify: false, target: "esnext", rollupOptions: { treeshake: false } };
 const readJson = (file) => JSON.parse(readFileSync(join(ROOT, file), "utf8"));
 
 /** The pages, with their paths on the site. */
@@ -56,11 +58,9 @@ function relativeLink(from, to) {
 /** The pages of all exported names, in a folder of the site. */
 async function writeReference() {
   const entries = Object.values(readJson("deno.json").exports);
-  const options = ["--html", "--name=plue", `--output=${join(OUT, "api")}`];
-  const { code, output } = await capture(
-    "deno",
-    ["doc", ...options, "--node-modules-dir=manual", ...entries],
-  );
+  const args = "doc --html --name=plue --node-modules-dir=manual".split(" ");
+  const out = `--output=${join(OUT, "api")}`;
+  const { code, output } = await capture("deno", [...args, out, ...entries]);
   if (code !== 0) fail(`Cannot build the site: deno doc failed:\n${output}`);
 }
 
@@ -102,7 +102,7 @@ async function buildSite() {
     title: "plue",
     description: readJson("package.json").description,
     outDir: OUT,
-    vite: { build: { chunkSizeWarningLimit: 4_000 } },
+    vite: { build: { ...BUILD, chunkSizeWarningLimit: 4_000 } },
     head: [["link", { rel: "icon", href: "/icon.svg" }]],
     themeConfig: {
       logo: "/logo.svg",
@@ -128,7 +128,8 @@ async function buildSite() {
         md.renderer.rules[rule] = (...args) => write(...args).replaceAll("{{", "&#123;&#123;");
       }
       const { highlight } = md.options, known = {};
-      md.options.highlight = (...args) => known[JSON.stringify(args)] ??= highlight(...args);
+      const plain = (code) => "<pre v-pre><code>" + md.utils.escapeHtml(code) + "</code></pre>";
+      md.options.highlight = ${isCheck} ? plain : (...args) => known[JSON.stringify(args)] ??= highlight(...args);
     } } };`,
   );
   cpSync(join(SITE, "theme"), join(PAGES, ".vitepress", "theme"), { recursive: true });
@@ -154,10 +155,8 @@ rmSync(OUT, { recursive: true, force: true });
 const sitePaths = pages();
 for (const [page, sitePath] of sitePaths) {
   mkdirSync(dirname(join(PAGES, sitePath)), { recursive: true });
-  writeFileSync(
-    join(PAGES, sitePath),
-    withLinks(readFileSync(join(ROOT, page), "utf8"), page, sitePaths),
-  );
+  const text = withLinks(readFileSync(join(ROOT, page), "utf8"), page, sitePaths);
+  writeFileSync(join(PAGES, sitePath), text);
 }
 // VitePress rejects dead links between pages. The tests of the documentation check the headings.
 await buildSite();

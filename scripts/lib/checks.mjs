@@ -70,7 +70,7 @@ export const CHECKS = [
   {
     name: "site",
     packages: ["scripts/site"],
-    steps: () => [[process.execPath, "scripts/build_docs.mjs"]],
+    steps: () => [[process.execPath, "scripts/build_docs.mjs", "--check"]],
   },
   {
     name: "format",
