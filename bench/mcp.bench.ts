@@ -70,15 +70,15 @@ if (process.versions["bun"] !== undefined) {
   const bare: number[] = [];
   for (let round = -WARM_UP; round < ROUNDS; round++) {
     const ask = (): Request => new Request(`${worker.url}/bare`, request("tools/call"));
-    const each = await time((asked) => fetch(asked), ask, 100);
+    const each = await time((request) => fetch(request), ask, 100);
     if (round >= 0) bare.push(each);
   }
   const bareUs = median(bare);
   console.log(`workerd    the way there and back: ${bareUs.toFixed(0)} us`);
   for (const method of METHODS) {
     for (const count of COUNTS) {
-      const to = (name: string): Handler => (asked) =>
-        fetch(new Request(`${worker.url}/${name}/${count}`, asked));
+      const to = (name: string): Handler => (request) =>
+        fetch(new Request(`${worker.url}/${name}/${count}`, request));
       await compare("workerd", { plue: to("plue"), sdk: to("sdk") }, method, count, bareUs);
     }
   }

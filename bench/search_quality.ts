@@ -208,12 +208,12 @@ function printQuality(): void {
       results.set(key, [...results.get(key) ?? [], quality]);
     });
     // The searches are repeated until the engine has compiled the code.
-    const asked = Array.from({ length: 2_000 }, (_, at) => questions[at % questions.length]?.query);
-    for (const query of asked) plue(query ?? "");
+    const all = Array.from({ length: 2_000 }, (_, at) => questions[at % questions.length]?.query);
+    for (const query of all) plue(query ?? "");
     const before = process.cpuUsage();
-    for (const query of asked) plue(query ?? "");
+    for (const query of all) plue(query ?? "");
     const { user, system } = process.cpuUsage(before);
-    console.log(`\nplue: ${Math.round((user + system) / asked.length)} µs of CPU a query`);
+    console.log(`\nplue: ${Math.round((user + system) / all.length)} µs of CPU a query`);
     for (const other of sets) {
       if (other.tools === tools) continue;
       const silent = other.questions.filter(({ query }) => plue(query).length === 0).length;

@@ -34,7 +34,7 @@ function indexed(word: string): string[] | null {
 }
 
 /** The terms of a query: the terms of {@linkcode indexed}, with synonyms for each word. */
-function asked(word: string): string[] | null {
+function termsOf(word: string): string[] | null {
   const words = indexed(word)?.flatMap((base) => [base, ...lexicon().synonyms.get(base) ?? []]);
   return words === undefined ? null : [...new Set(words)];
 }
@@ -76,7 +76,7 @@ export const RIVALS = {
   "MiniSearch, recommended, all of plue's words": {
     ...SPLIT,
     processTerm: indexed,
-    searchOptions: { ...RECOMMENDED.searchOptions, processTerm: asked },
+    searchOptions: { ...RECOMMENDED.searchOptions, processTerm: termsOf },
   },
 } satisfies Record<string, Partial<Options>>;
 

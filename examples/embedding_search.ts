@@ -50,9 +50,9 @@ export function createEmbeddingIndex(
       if (!(limit >= 1) || !/[\p{L}\p{N}]/u.test(query)) return [];
       const among = scope.among ?? [...tools.values()];
       const known = among.filter(({ id }) => tools.has(id));
-      const [[asked = []], own] = await Promise.all([embed([query]), vectorsOf(known)]);
+      const [[queryVector = []], own] = await Promise.all([embed([query]), vectorsOf(known)]);
       return known
-        .map(({ id }, place): ToolHit => ({ id, score: cosine(asked, own[place] ?? []) }))
+        .map(({ id }, place): ToolHit => ({ id, score: cosine(queryVector, own[place] ?? []) }))
         .filter(({ score }) => score > 0 && score >= (scope.minScore ?? minScore))
         .sort((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1))
         .slice(0, Math.floor(limit));

@@ -15,7 +15,7 @@ const registry = new ToolRegistry({
       name: "add",
       description: "Adds one.",
       parameters: { type: "object", properties: { n: { type: "number" } } },
-      execute: (given) => Number(Object(given).n) + 1,
+      execute: (input) => Number(Object(input).n) + 1,
     },
     { name: "pay", description: "Pays.", requiresApproval: true, execute: () => "paid" },
   ],
@@ -79,10 +79,10 @@ export async function printRuns(): Promise<void> {
     (ms - (start[at] ?? NaN) - (direct[at] ?? NaN)) * 1_000 / CALLS
   );
   const resumed = await times(30, async () => {
-    const asked = await run("return await tools.pay();");
-    if (!isSuspended(asked)) throw new Error(JSON.stringify(asked));
-    const key = asked.questions[0]?.key ?? "";
-    const ended = await dispatcher.resume(asked.ticket, { [key]: { action: "accept" } });
+    const waiting = await run("return await tools.pay();");
+    if (!isSuspended(waiting)) throw new Error(JSON.stringify(waiting));
+    const key = waiting.questions[0]?.key ?? "";
+    const ended = await dispatcher.resume(waiting.ticket, { [key]: { action: "accept" } });
     if (!ended.ok) throw new Error(JSON.stringify(ended));
   });
   const row = (name: string, values: readonly number[], unit: string): readonly string[] => [

@@ -36,12 +36,12 @@ interface Conversation {
 
 /** Replaces a call of the provider's API. */
 function model(messages: readonly unknown[]): { readonly content: readonly unknown[] } {
-  const said = JSON.stringify(messages);
-  if (!said.includes("tool_result")) {
+  const history = JSON.stringify(messages);
+  if (!history.includes("tool_result")) {
     return { content: [{ type: "tool_use", id: "toolu_1", name: "erase", input: { year: 1999 } }] };
   }
-  const refused = said.includes("was not approved") ? "As you wish." : `That failed: ${said}`;
-  return { content: [{ type: "text", text: said.includes("are gone") ? "Done." : refused }] };
+  const refused = history.includes("was not approved") ? "As you wish." : `That failed: ${history}`;
+  return { content: [{ type: "text", text: history.includes("are gone") ? "Done." : refused }] };
 }
 
 const folder = process.argv[2] ?? ".agent";
@@ -61,15 +61,15 @@ async function ask({ suspended }: Turn): Promise<Record<string, Answers>> {
   const answers: Record<string, Answers> = {};
   for (const { callId, questions, error } of suspended) {
     if (error !== undefined) console.log(error.message);
-    const given: Record<string, { readonly action: "accept" | "decline" }> = {};
+    const verdicts: Record<string, { readonly action: "accept" | "decline" }> = {};
     for (const { key, message, arguments: args } of questions) {
       console.log(`${message} ${JSON.stringify(args)} (yes or no)`);
       const { value, done } = await lines.next();
       // The input has ended. The turn is stored, so its questions are asked again after a restart.
       if (done) process.exit(1);
-      given[key] = { action: value === "yes" ? "accept" : "decline" };
+      verdicts[key] = { action: value === "yes" ? "accept" : "decline" };
     }
-    answers[callId] = given;
+    answers[callId] = verdicts;
   }
   return answers;
 }

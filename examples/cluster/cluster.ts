@@ -151,7 +151,7 @@ export class Cluster implements AsyncDisposable {
     });
     this.#processes.add(child);
     child.once("exit", () => this.#processes.delete(child));
-    let said = "";
+    let output = "";
     await new Promise<void>((resolve, reject) => {
       let rest = "";
       const read = (chunk: unknown): void => {
@@ -159,13 +159,13 @@ export class Cluster implements AsyncDisposable {
         rest = lines.pop() ?? "";
         for (const line of lines) {
           if (line.includes(ready)) resolve();
-          else if (said.length < 4_000) said += `${line}\n`;
+          else if (output.length < 4_000) output += `${line}\n`;
         }
       };
       child.stdout.setEncoding("utf8").on("data", read);
       child.stderr.setEncoding("utf8").on("data", read);
       child.once("error", reject);
-      child.once("exit", () => reject(new Error(`Cannot start ${command}: ${said}`)));
+      child.once("exit", () => reject(new Error(`Cannot start ${command}: ${output}`)));
     });
     return child;
   }

@@ -56,8 +56,8 @@ function createHandler(token: string | undefined): HttpHandler {
 /** Compares whole digests, so that the time does not depend on the number of equal characters. */
 async function presents(request: Request, token: string): Promise<boolean> {
   const header = request.headers.get("authorization") ?? "";
-  const given = header.startsWith("Bearer ") && header.length <= 1_100 ? header.slice(7) : "";
-  const [left, right] = await Promise.all([digest(given), digest(token)]);
+  const sent = header.startsWith("Bearer ") && header.length <= 1_100 ? header.slice(7) : "";
+  const [left, right] = await Promise.all([digest(sent), digest(token)]);
   let difference = 0;
   for (const [index, byte] of left.entries()) difference |= byte ^ (right[index] ?? 0);
   return difference === 0;

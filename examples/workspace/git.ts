@@ -154,9 +154,9 @@ export async function gitOrRefuse(
 
 /** Returns git's message in one line, without the path of the workspace on this machine. */
 function gitRefusal({ root }: { readonly root: string }, action: string, output: ProcessOutput) {
-  const said = (output.stderr.trim() || output.stdout.trim() || "it gave no reason")
+  const reason = (output.stderr.trim() || output.stdout.trim() || "it gave no reason")
     .replaceAll(root, ".").split("\n").slice(0, 3).join("; ").slice(0, 300);
-  return new Refusal("invalid_arguments", `Cannot ${action}: git says ${JSON.stringify(said)}`);
+  return new Refusal("invalid_arguments", `Cannot ${action}: git says ${JSON.stringify(reason)}`);
 }
 
 /**

@@ -37,14 +37,14 @@ type Row = readonly [
 ];
 const rows: {
   readonly read: readonly Row[];
-  readonly rejected: readonly (readonly [words: readonly string[], said: string])[];
+  readonly rejected: readonly (readonly [words: readonly string[], message: string])[];
 } = data as never;
 
 describe("readArguments()", () => {
   for (const [what, properties, words, wanted] of rows.read) {
     it(`reads ${what}`, async () => {
-      const given = typeof words === "string" ? words.split(" ") : words;
-      assertEquals(await read(toolOf(properties), ...given), wanted);
+      const line = typeof words === "string" ? words.split(" ") : words;
+      assertEquals(await read(toolOf(properties), ...line), wanted);
     });
   }
 
@@ -55,11 +55,11 @@ describe("readArguments()", () => {
     });
   });
 
-  for (const [words, said] of rows.rejected) {
+  for (const [words, message] of rows.rejected) {
     it(`rejects ${words.join(" ")} with the valid form`, async () => {
       const tool = toolOf({ query: { type: "string" }, n: { type: "integer" } });
       const error = await assertRejects(() => read(tool, ...words));
-      assertStringIncludes((error as Error).message, said);
+      assertStringIncludes((error as Error).message, message);
     });
   }
 

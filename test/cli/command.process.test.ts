@@ -53,11 +53,11 @@ describe("plue", () => {
     }
   });
 
-  for (const [line, said] of rows.rejected) {
+  for (const [line, message] of rows.rejected) {
     it(`rejects "plue ${line}"`, async () => {
       const { code, stdout, stderr } = await plue(wordsOf(line));
       assertEquals([code, stdout], [2, ""]);
-      assertStringIncludes(stderr, said);
+      assertStringIncludes(stderr, message);
       assertEquals(stderr.includes("secret"), false);
     });
   }
@@ -250,7 +250,7 @@ describe("plue call", () => {
   });
 
   for (
-    const [line, failure, said] of [
+    const [line, failure, message] of [
       ["search --opts.depth 0 --query x", "invalid_arguments", "--opts.depth must be"],
       ["fail", "threw", "The disk is full"],
       ["launch", "approval_required", "or add --yes"],
@@ -261,7 +261,7 @@ describe("plue call", () => {
     it(`ends with the exit code of ${failure}`, async () => {
       const { code, stdout, stderr } = await call("-f", ASKING, ...line.split(" "));
       assertEquals([code, stdout], [EXIT_CODES[failure], ""]);
-      assertStringIncludes(stderr, said);
+      assertStringIncludes(stderr, message);
     });
   }
 

@@ -80,10 +80,10 @@ describe("plue init", () => {
       [["init", "gateway"], "Cannot ask questions without a terminal"],
       [["init", "module", "two words"], "the name of the tool must be 1 to 128 letters"],
     ] as const;
-    for (const [words, said] of rows) {
+    for (const [words, message] of rows) {
       const { code, stderr } = await plue(words, { env });
       assertEquals(code, 2);
-      assertStringIncludes(stderr, said);
+      assertStringIncludes(stderr, message);
     }
   });
 });

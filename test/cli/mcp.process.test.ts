@@ -242,10 +242,10 @@ describe("plue mcp add", () => {
       [`remove claude ${TOOLS}`, "only --name, --project and --dry-run have an effect"],
       ["add emacs", "Allowed choices are claude, claude-desktop"],
     ];
-    for (const [line, said] of rows) {
+    for (const [line, message] of rows) {
       const { code, stdout, stderr } = await run(...line.split(" "));
       assertEquals([code, stdout], [2, ""], line);
-      assertStringIncludes(stderr, said);
+      assertStringIncludes(stderr, message);
       assertEquals(stderr.includes("s3cret"), false);
     }
   });

@@ -218,11 +218,11 @@ describe("plue serve", () => {
     const events = await fetch(`${served.url}/events`);
     await files.write("gate", "");
     assertEquals(await added, "far:gated");
-    let told = "";
+    let printed = "";
     for await (const part of events.body?.pipeThrough(new TextDecoderStream()) ?? []) {
-      if ((told += part).includes("\ndata: ")) break;
+      if ((printed += part).includes("\ndata: ")) break;
     }
-    assertStringIncludes(told, 'data: {"type":"added","id":"gated"}');
+    assertStringIncludes(printed, 'data: {"type":"added","id":"gated"}');
   });
 
   it("returns descriptions for their reader, including as a source", async () => {
@@ -299,8 +299,8 @@ describe("plue serve", () => {
   it("accepts the right token after many invalid ones from the same address", async () => {
     const token = "sesame-sesame-sesame";
     await using served = await service([TOOLS], { PLUE_TOKEN: token });
-    const ask = async (given: string): Promise<number> => {
-      const headers = { authorization: `Bearer ${given}` };
+    const ask = async (url: string): Promise<number> => {
+      const headers = { authorization: `Bearer ${url}` };
       const response = await fetch(`${served.url}/tools`, { headers });
       await response.text();
       return response.status;
@@ -503,7 +503,7 @@ describe("a state folder", () => {
   };
   const file = (path: string) => writeFile(path, "");
   for (
-    const [name, arrange, said] of [
+    const [name, arrange, message] of [
       ["open", open, "other users can write to it"],
       ["linked", linked, "calls.db in it must be a file, and not a link"],
       ["file", file, 'file": it must be a folder'],
@@ -511,14 +511,14 @@ describe("a state folder", () => {
     ] as const
   ) {
     const test = maybe(process.platform !== "win32", "Windows has no file modes");
-    test(`is rejected: ${name}, because ${said}`, async () => {
+    test(`is rejected: ${name}, because ${message}`, async () => {
       const path = join(files.path, name);
       await arrange(path);
       const { code, stderr } = await plue([
         ...["serve", TOOLS, "--no-watch", "--port", "0", "--state", path],
       ]);
       assertEquals(code, 1);
-      assertStringIncludes(stderr, said);
+      assertStringIncludes(stderr, message);
     });
   }
 });

@@ -41,19 +41,19 @@ const define = (name: string): string =>
 
 const anchors = Array.from({ length: 6_000 }, (_, i) => `x-a${i}: &a${i} 1\nx-b${i}: *a${i}\n`);
 describe("plue list", () => {
-  for (const [given, said] of rows) {
-    const names = Array.isArray(given) ? given : Object.keys(given);
+  for (const [source, message] of rows) {
+    const names = Array.isArray(source) ? source : Object.keys(source);
     it(`rejects ${names.join(" ")}, and shows no secret`, async () => {
       const words = await Promise.all(
-        Object.entries(given).map(([name, text]: [string, string]) => {
+        Object.entries(source).map(([name, text]: [string, string]) => {
           const full = text.replace("$TOOLS", TOOLS).replace("$EMPTY", EMPTY)
             .replace("$ANCHORS", () => anchors.join(""));
-          return Array.isArray(given) ? full : files.write(name, full);
+          return Array.isArray(source) ? full : files.write(name, full);
         }),
       );
       const { code, stderr } = await plue(["list", ...words]);
       assertEquals([code, stderr.match(/ann:|hunter2|cret/)], [2, null]);
-      assertStringIncludes(stderr, said);
+      assertStringIncludes(stderr, message);
     });
   }
 });
@@ -109,9 +109,9 @@ describe("a module", () => {
 
 describe("a document", () => {
   it("may be OpenAPI in YAML, with the API elsewhere", async () => {
-    const asked: string[] = [];
+    const received: string[] = [];
     await using api = await serving((request) => {
-      asked.push(`${new URL(request.url).pathname} ${request.headers.get("authorization")}`);
+      received.push(`${new URL(request.url).pathname} ${request.headers.get("authorization")}`);
       return Response.json({ name: "Rex" });
     });
     const { code, stdout } = await plue([
@@ -120,7 +120,7 @@ describe("a document", () => {
       ...["api:getPet", "--id", "7"],
     ]);
     assertEquals([code, JSON.parse(stdout)], [0, { name: "Rex" }]);
-    assertEquals(asked, ["/pets/7 Bearer s"]);
+    assertEquals(received, ["/pets/7 Bearer s"]);
   });
 
   it("on disk that names a server on this machine needs --base-url, as the command says", async () => {
@@ -214,13 +214,13 @@ describe("a URL", () => {
   });
 
   it("with a query is not treated as a service", async () => {
-    const asked: string[] = [];
+    const received: string[] = [];
     await using other = await serving((request) => {
-      asked.push(new URL(request.url).pathname);
+      received.push(new URL(request.url).pathname);
       return new Response("no", { status: 404 });
     });
     const { code } = await plue(["list", `${other.url}/some?key=s3cret`]);
-    assertEquals([code, new Set(asked)], [2, new Set(["/some"])]);
+    assertEquals([code, new Set(received)], [2, new Set(["/some"])]);
   });
 
   it("on another host is treated as a service only if it is declared as one", async () => {
@@ -287,7 +287,7 @@ describe("a URL", () => {
   const part = new Uint8Array(1_048_576).fill(32);
   let pages = 0;
   for (
-    const [what, source, respond, said] of [
+    const [what, source, respond, message] of [
       [
         "a redirect to a file of this machine",
         "/tools.json",
@@ -329,7 +329,7 @@ describe("a URL", () => {
       const url = source === "plue:" ? source + served.url : served.url + source;
       const { code, stderr } = await plue(["list", url]);
       assertEquals(code, 2);
-      assertMatch(stderr, said);
+      assertMatch(stderr, message);
       assert(pages === 0 || pages === 65);
     });
   }
@@ -338,15 +338,15 @@ describe("a URL", () => {
 describe("plue complete", () => {
   it("starts no command and reaches no other host of a half written line", async () => {
     const touched = join(files.path, "touched");
-    let asked = 0;
+    let count = 0;
     await using served = await serving(() => {
-      asked++;
+      count++;
       return listing([]);
     });
     for (
       const source of [`"touch ${touched}"`, elsewhere(served), `plue:${elsewhere(served)}`]
     ) await plue(["complete", "bash", "--", `plue call --from ${source} `]);
-    assertEquals([existsSync(touched), asked], [false, 0]);
+    assertEquals([existsSync(touched), count], [false, 0]);
   });
 });
 

@@ -15,8 +15,8 @@ const open = (words: readonly string[], env: Record<string, string> = PLAIN, col
   openTerminal(["bun", "src/cli/main.ts", ...words], env, columns);
 
 /** Runs the command to its end, without a person. */
-async function printed(...given: Parameters<typeof open>): Promise<string> {
-  await using terminal = open(...given);
+async function printed(...args: Parameters<typeof open>): Promise<string> {
+  await using terminal = open(...args);
   assertEquals(await terminal.ended, 0);
   return terminal.text();
 }

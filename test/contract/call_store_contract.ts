@@ -288,9 +288,9 @@ export function describeCallStore(
 
     it("does not share memory with its callers", async () => {
       const store = await made();
-      const given = bytes("one");
-      await store.create("a", given);
-      given[0] = 0;
+      const input = bytes("one");
+      await store.create("a", input);
+      input[0] = 0;
       const kept = await store.get("a");
       assertEquals(text(kept?.value), "one");
       kept?.value.fill(0);

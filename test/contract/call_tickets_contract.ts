@@ -74,10 +74,10 @@ export function describeCallTickets(
     assert(core.isSuspended(waiting), JSON.stringify(waiting));
     return waiting;
   }
-  const said = (result: ToolResult): unknown => result.ok ? result.content : result.error.code;
-  const assertRefused = (result: ToolResult, says = ""): void => {
-    assertEquals(said(result), "ticket_refused");
-    assertStringIncludes(result.ok ? "" : result.error.message, says);
+  const outcomeOf = (result: ToolResult): unknown => result.ok ? result.content : result.error.code;
+  const assertRefused = (result: ToolResult, message = ""): void => {
+    assertEquals(outcomeOf(result), "ticket_refused");
+    assertStringIncludes(result.ok ? "" : result.error.message, message);
   };
   const storeOfNow = (): durable.CallStore =>
     durable.memoryCallStore({ clock: { timestamp: () => START } });
@@ -106,7 +106,7 @@ export function describeCallTickets(
       }]);
       const second = deleting();
       const result = await start({ tool: second.tool }).resume(ticket, YES, ANN);
-      assertEquals(said(result), "deleted a.txt");
+      assertEquals(outcomeOf(result), "deleted a.txt");
       assertEquals([first.done, second.done], [[], ["a.txt"]]);
     });
 
@@ -121,10 +121,10 @@ export function describeCallTickets(
           return { callId, sessionId, messageId, principal };
         },
       };
-      const told = { principal: "ann", sessionId: "s", messageId: "m" };
-      const { ticket } = await suspend(start({ tool }), told);
+      const caller = { principal: "ann", sessionId: "s", messageId: "m" };
+      const { ticket } = await suspend(start({ tool }), caller);
       const result = await start({ tool }).resume(ticket, YES, ANN);
-      assertEquals(said(result), { callId: "call-7", ...told });
+      assertEquals(outcomeOf(result), { callId: "call-7", ...caller });
     });
 
     it("do not run a declined call", async () => {
@@ -133,7 +133,7 @@ export function describeCallTickets(
         const start = processes();
         const { ticket } = await suspend(start({ tool }));
         const result = await start({ tool }).resume(ticket, { sure: { action } }, ANN);
-        assertEquals([said(result), done], ["kept", []]);
+        assertEquals([outcomeOf(result), done], ["kept", []]);
       }
     });
 
@@ -144,7 +144,7 @@ export function describeCallTickets(
       }
       assertEquals(done, []);
       // The rejected attempts have not used the ticket up.
-      assertEquals(said(await resume()), "deleted a.txt");
+      assertEquals(outcomeOf(await resume()), "deleted a.txt");
     });
 
     it("are rejected with another context of the host", async () => {
@@ -166,7 +166,7 @@ export function describeCallTickets(
         assertEquals(done, []);
         // The rejected attempts have not used the ticket up.
         const result = await resume(YES, { ...ANN, context: same });
-        assertEquals(said(result), "deleted a.txt");
+        assertEquals(outcomeOf(result), "deleted a.txt");
       }
     });
 
@@ -186,7 +186,7 @@ export function describeCallTickets(
       const yes: core.Answers = { [questions[0]?.key ?? ""]: { action: "accept" } };
       assertRefused(await dispatcher.resume(ticket, yes, inTenant("production")));
       assertEquals(tenants, []);
-      assertEquals(said(await dispatcher.resume(ticket, yes, inTenant("staging"))), null);
+      assertEquals(outcomeOf(await dispatcher.resume(ticket, yes, inTenant("staging"))), null);
       assertEquals(tenants, [{ tenant: "staging" }]);
     });
 
@@ -205,7 +205,7 @@ export function describeCallTickets(
       assertRefused(await again({ callId: "c" }), "for another call");
       assertEquals(done, []);
       const same = { name: "rm", arguments: ' {"path": "a.txt"}' };
-      assertEquals(said(await again(same)), "deleted a.txt");
+      assertEquals(outcomeOf(await again(same)), "deleted a.txt");
     });
 
     it("are rejected after the definition of the tool has changed", async () => {
@@ -225,7 +225,7 @@ export function describeCallTickets(
         );
       }
       assertEquals(done, []);
-      assertEquals(said(await start({ tool }).resume(ticket, YES, ANN)), "deleted a.txt");
+      assertEquals(outcomeOf(await start({ tool }).resume(ticket, YES, ANN)), "deleted a.txt");
     });
 
     it("are rejected after the tool was removed or hidden", async () => {
@@ -235,9 +235,9 @@ export function describeCallTickets(
       const dispatcher = start({ tool, store });
       const { ticket } = await suspend(dispatcher);
       const hidden = dispatcher.withToolset(dispatcher.toolset.narrow({ denyIds: ["rm"] }));
-      assertEquals(said(await hidden.resume(ticket, YES, ANN)), "unknown_tool");
+      assertEquals(outcomeOf(await hidden.resume(ticket, YES, ANN)), "unknown_tool");
       assertEquals(done, []);
-      assertEquals(said(await dispatcher.resume(ticket, YES, ANN)), "deleted a.txt");
+      assertEquals(outcomeOf(await dispatcher.resume(ticket, YES, ANN)), "deleted a.txt");
     });
 
     it("expire", async () => {
@@ -247,7 +247,7 @@ export function describeCallTickets(
       assertRefused(await resume(), "has expired");
       assertEquals(done, []);
       time.now -= 1;
-      assertEquals(said(await resume()), "deleted a.txt");
+      assertEquals(outcomeOf(await resume()), "deleted a.txt");
     });
 
     it("continue a call once with a store, even with two concurrent answers", async () => {
@@ -271,7 +271,7 @@ export function describeCallTickets(
       const { done, resume } = await suspended({ store: storeOfNow() });
       const inRun = (run: string) => resume(YES, { ...ANN, services: { "plue:run": run } });
       assertEquals(
-        [said(await inRun("a")), said(await inRun("a"))],
+        [outcomeOf(await inRun("a")), outcomeOf(await inRun("a"))],
         Array(2).fill("deleted a.txt"),
       );
       for (const result of [await inRun("b"), await resume()]) {
@@ -296,15 +296,15 @@ export function describeCallTickets(
       const inRun = (run: string) => resume(YES, { ...ANN, services: { "plue:run": run } });
       const first = inRun("a");
       while (runs === 0) await new Promise((resolve) => setTimeout(resolve));
-      assertEquals(said(await inRun("a")), "deleted");
+      assertEquals(outcomeOf(await inRun("a")), "deleted");
       go();
-      assertEquals(said(await first), "overloaded");
+      assertEquals(outcomeOf(await first), "overloaded");
       assertRefused(await inRun("b"), "was used before");
     });
 
     it("cannot approve a call after a denial, with a store", async () => {
       const { done, resume } = await suspended({ store: storeOfNow() });
-      assertEquals(said(await resume({ sure: { action: "decline" } })), "kept");
+      assertEquals(outcomeOf(await resume({ sure: { action: "decline" } })), "kept");
       assertRefused(await resume(), "was used before");
       assertEquals(done, []);
     });
@@ -317,9 +317,9 @@ export function describeCallTickets(
       isOpen = true;
       const { ticket } = await suspend(dispatcher);
       isOpen = false;
-      assertEquals(said(await dispatcher.resume(ticket, YES, ANN)), "unavailable");
+      assertEquals(outcomeOf(await dispatcher.resume(ticket, YES, ANN)), "unavailable");
       isOpen = true;
-      assertEquals(said(await dispatcher.resume(ticket, YES, ANN)), "deleted a.txt");
+      assertEquals(outcomeOf(await dispatcher.resume(ticket, YES, ANN)), "deleted a.txt");
       assertEquals(done, ["a.txt"]);
     });
 
@@ -334,9 +334,9 @@ export function describeCallTickets(
       };
       const dispatcher = processes()({ tool, store });
       const { ticket } = await suspend(dispatcher);
-      assertEquals(said(await dispatcher.resume(ticket, YES, ANN)), "overloaded");
+      assertEquals(outcomeOf(await dispatcher.resume(ticket, YES, ANN)), "overloaded");
       isBusy = false;
-      assertEquals(said(await dispatcher.resume(ticket, YES, ANN)), "deleted");
+      assertEquals(outcomeOf(await dispatcher.resume(ticket, YES, ANN)), "deleted");
       assertRefused(await dispatcher.resume(ticket, YES, ANN), "was used before");
     });
 
@@ -380,7 +380,7 @@ export function describeCallTickets(
       ];
       for (const [answers, words] of wrong) {
         const result = await resume(answers as core.Answers);
-        assertEquals(said(result), "invalid_arguments");
+        assertEquals(outcomeOf(result), "invalid_arguments");
         assertStringIncludes(result.ok ? "" : result.error.message, words);
       }
       assertEquals(done, []);
@@ -391,7 +391,7 @@ export function describeCallTickets(
       const again = await resume({});
       assert(core.isSuspended(again));
       assertEquals([again.questions, done], [questions, []]);
-      assertEquals(said(await dispatcher.resume(again.ticket, YES, ANN)), "deleted a.txt");
+      assertEquals(outcomeOf(await dispatcher.resume(again.ticket, YES, ANN)), "deleted a.txt");
     });
 
     it("differ each time, and do not reveal their content", async () => {
@@ -420,7 +420,7 @@ export function describeCallTickets(
       const { ticket } = await suspend(dispatcher);
       const events: unknown[] = [];
       for await (const event of dispatcher.stream({ ticket, answers: YES }, ANN)) {
-        events.push(event.type === "result" ? said(event.result) : event.type);
+        events.push(event.type === "result" ? outcomeOf(event.result) : event.type);
         assertEquals(event.callId, "call-7");
       }
       assertEquals(events, ["output", "done"]);

@@ -37,7 +37,7 @@ const NUMBERS = {
 
 const started: string[] = [];
 const steps: string[] = [];
-let told: () => void = () => {};
+let notify: () => void = () => {};
 
 /** The tools that the contract calls. */
 const TOOLS: readonly (Tool | ToolDefinition)[] = [
@@ -90,7 +90,7 @@ const TOOLS: readonly (Tool | ToolDefinition)[] = [
       try {
         for (let number = 0;; number++) yield number;
       } finally {
-        told();
+        notify();
       }
     },
   },
@@ -102,7 +102,7 @@ const TOOLS: readonly (Tool | ToolDefinition)[] = [
       try {
         return await abortable(never(), signal);
       } finally {
-        told();
+        notify();
       }
     },
   },
@@ -320,7 +320,7 @@ export function describeDispatch(
     });
 
     maybeIt("stops a tool whose stream is left", async () => {
-      const stopped = new Promise<void>((resolve) => told = resolve);
+      const stopped = new Promise<void>((resolve) => notify = resolve);
       const dispatcher = await made();
       let outputs = 0;
       for await (const event of dispatcher.stream({ name: "endless" })) {
@@ -331,7 +331,7 @@ export function describeDispatch(
     });
 
     maybeIt("aborts a tool, and says that it has stopped", async () => {
-      const stopped = new Promise<void>((resolve) => told = resolve);
+      const stopped = new Promise<void>((resolve) => notify = resolve);
       const abort = new AbortController();
       const { code, acknowledged, retryable } = await failure({ name: "wait" }, {
         signal: abort.signal,
@@ -382,24 +382,24 @@ export function describeDispatch(
 
     maybeIt("asks for approval at the caller's side, once", async () => {
       assertEquals((await failure({ name: "launch" })).code, "approval_required");
-      let asked = 0;
-      const approve = () => ++asked > 0;
+      let count = 0;
+      const approve = () => ++count > 0;
       const result = await call({ name: "launch" }, {}, { approve });
-      assertEquals([result.ok && result.content, asked], ["launched", 1]);
+      assertEquals([result.ok && result.content, count], ["launched", 1]);
     });
 
     maybeIt("asks the caller who can answer at once", async () => {
       steps.length = 0;
-      const asked: Question[] = [];
+      const shown: Question[] = [];
       const result = await call({ name: "remove" }, {
         onQuestion(question) {
-          asked.push(question);
+          shown.push(question);
           const content = question.key === "sure" ? {} : { content: "because" };
           return { action: "accept", ...content };
         },
       });
       assertEquals(result.ok && result.content, { size: 1, why: "because" });
-      assertEquals(asked.map(({ key, kind }) => `${key} ${kind}`), ["sure approval", "why input"]);
+      assertEquals(shown.map(({ key, kind }) => `${key} ${kind}`), ["sure approval", "why input"]);
       assertEquals(steps.length, 1);
     });
 

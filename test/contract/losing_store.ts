@@ -29,9 +29,9 @@ export function losingStore(
   }
   return {
     get: (key) => store.get(key),
-    create: (...given) => write("create", given[0], () => store.create(...given)),
-    update: (...given) => write("update", given[0], () => store.update(...given)),
-    delete: (...given) => write("delete", given[0], () => store.delete(...given)),
+    create: (...args) => write("create", args[0], () => store.create(...args)),
+    update: (...args) => write("update", args[0], () => store.update(...args)),
+    delete: (...args) => write("delete", args[0], () => store.delete(...args)),
     list: (prefix, after) => store.list(prefix, after),
     due: (...query) => store.due(...query),
   };

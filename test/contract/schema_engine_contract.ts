@@ -164,8 +164,8 @@ export function describeSchemaEngine(
       assertEquals([detected().check(["a"]), detected().check([1])], [true, false]);
     });
 
-    for (const { what, schema: given, value, messages } of issueCases.cases) {
-      const schema = (typeof given === "string" ? SHARED_SCHEMAS[given] : given) as JsonSchema;
+    for (const { what, schema: source, value, messages } of issueCases.cases) {
+      const schema = (typeof source === "string" ? SHARED_SCHEMAS[source] : source) as JsonSchema;
       const compile = compiling(schema);
       it(`explains ${what}`, () => {
         engine.admit(schema);

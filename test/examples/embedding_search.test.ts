@@ -74,17 +74,17 @@ describe("a registry with words and embeddings", () => {
 
 describe("openAiEmbed()", () => {
   it("embeds all texts in one request, in their order", async () => {
-    const asked: unknown[] = [];
+    const received: unknown[] = [];
     const embed = openAiEmbed({
       apiKey: "k",
       fetch: ((url: string, init: RequestInit) => {
-        asked.push(url, JSON.parse(String(init.body)));
+        received.push(url, JSON.parse(String(init.body)));
         const data = [{ index: 1, embedding: [2] }, { index: 0, embedding: [1] }];
         return Promise.resolve(Response.json({ data }));
       }) as typeof fetch,
     });
     assertEquals(await embed(["a", "b"]), [[1], [2]]);
-    assertEquals(asked, [
+    assertEquals(received, [
       "https://api.openai.com/v1/embeddings",
       { model: "text-embedding-3-small", input: ["a", "b"] },
     ]);

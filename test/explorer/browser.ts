@@ -73,9 +73,9 @@ async function createPage(
   });
   page.on("pageerror", (error) => wrongs.push(`threw: ${error.message}`));
   page.on("request", (request) => {
-    const asked = request.url();
-    const isOwn = asked.startsWith(`${own.origin}/`) || asked.startsWith("data:");
-    if (!isOwn) wrongs.push(`asked ${asked}`);
+    const url = request.url();
+    const isOwn = url.startsWith(`${own.origin}/`) || url.startsWith("data:");
+    if (!isOwn) wrongs.push(`asked ${url}`);
   });
   page.on("console", (message) => {
     // Chromium also logs responses such as 404 and 422, which the tests cause intentionally.

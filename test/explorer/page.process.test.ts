@@ -96,7 +96,7 @@ async function sampleOf(page: Page): Promise<string> {
 /** Runs the tool, and waits for a status of the call. */
 async function run(page: Page, status?: string): Promise<void> {
   await button(page, "Run").click();
-  if (status !== undefined) await says(page.locator(".status"), status);
+  if (status !== undefined) await shows(page.locator(".status"), status);
 }
 
 /** The arguments, as the editor shows them. */
@@ -115,7 +115,7 @@ async function typeJson(page: Page, text: string): Promise<void> {
 }
 
 /** Waits until an element has a text. */
-async function says(element: Locator, text: string | RegExp): Promise<void> {
+async function shows(element: Locator, text: string | RegExp): Promise<void> {
   await element.filter({ hasText: text }).first().waitFor();
 }
 
@@ -128,15 +128,15 @@ describe("the start page", () => {
   test("shows the tools by namespace, samples, and tools to try with their examples", () =>
     look("", async (page) => {
       const overview = page.getByRole("region", { name: "Tools by namespace" });
-      await says(overview, "tools in 6 namespaces");
+      await shows(overview, "tools in 6 namespaces");
       assertEquals(await overview.locator(".namespace").count(), 6);
-      await says(page.getByRole("region", { name: "Connect a program" }), "files%3Asearch");
+      await shows(page.getByRole("region", { name: "Connect a program" }), "files%3Asearch");
       assertEquals(await axe(page), []);
       await page.getByRole("link", { name: "Try it" }).first().click();
       assertEquals(await argumentsOf(page), { pattern: "src/**/*.ts", limit: 3 });
       await tab(page, "Start").click();
       await overview.getByRole("link", { name: "git" }).click();
-      await says(page.getByRole("status"), "1 of 6 tools");
+      await shows(page.getByRole("status"), "1 of 6 tools");
     }));
 
   test("shows a waiting call, which a link opens at its question", () =>
@@ -144,11 +144,11 @@ describe("the start page", () => {
       await run(page, "waits for an answer");
       await tab(page, "Start").click();
       const waiting = page.getByRole("region", { name: "Waiting call" });
-      await says(waiting, "deploy:release");
-      await says(page.getByRole("region", { name: "Latest calls" }), "waits for an answer");
+      await shows(waiting, "deploy:release");
+      await shows(page.getByRole("region", { name: "Latest calls" }), "waits for an answer");
       await waiting.getByRole("link", { name: "Answer" }).click();
       await button(page, "Decline").click();
-      await says(page.locator(".status"), "failed: denied");
+      await shows(page.locator(".status"), "failed: denied");
     }));
 });
 
@@ -166,26 +166,26 @@ describe("the keyboard", () => {
         await page.getByRole("combobox").fill(text);
         await found.first().waitFor();
         await page.keyboard.press("Enter");
-        await says(page.locator(text === "token" ? "dialog[open]" : "main"), end);
+        await shows(page.locator(text === "token" ? "dialog[open]" : "main"), end);
         if (text !== "token") await page.keyboard.press("Control+k");
       }
     }));
 
   test("opens a page with g and the key of the page", () =>
     look("", async (page) => {
-      await says(page.locator("main"), "Tools to try");
+      await shows(page.locator("main"), "Tools to try");
       await page.keyboard.press("g");
       await page.keyboard.press("w");
-      await says(page.locator("h1"), "Who sees which tool");
+      await shows(page.locator("h1"), "Who sees which tool");
       await page.keyboard.press("?");
-      await says(page.locator("dialog[open]"), "open the page Calls");
+      await shows(page.locator("dialog[open]"), "open the page Calls");
     }));
 });
 
 describe("the list of tools", () => {
   test("shows each tool with its risk and availability", () =>
     look("#/tools", async (page) => {
-      await says(page.getByRole("status"), "6 tools");
+      await shows(page.getByRole("status"), "6 tools");
       assertEquals(await listed(page).allTextContents(), [
         "deploy:release",
         "files:search",
@@ -199,35 +199,35 @@ describe("the list of tools", () => {
       assertEquals(await run.locator(".risk").textContent(), "critical");
       const absent = page.locator("a.tool", { hasText: "index:rebuild" });
       assertEquals(await absent.locator(".risk").textContent(), "low");
-      await says(absent, "unavailable");
+      await shows(absent, "unavailable");
       await absent.click();
-      await says(page.locator("main"), "not available now");
+      await shows(page.locator("main"), "not available now");
     }));
 
   test("follows the service's tools as they change", () =>
     look("#/tools", async (page) => {
       await page.getByText("live", { exact: true }).waitFor();
       open.registry.registerTool(defineTool({ name: "newcomer", description: "Is new." }));
-      await says(listed(page), "newcomer");
+      await shows(listed(page), "newcomer");
       open.registry.unregisterTool("newcomer");
       await listed(page).filter({ hasText: "newcomer" }).waitFor({ state: "detached" });
     }));
 
   test("is searched while the user types, by meaning and by letters", () =>
     look("#/tools", async (page) => {
-      await says(page.getByRole("status"), "6 tools");
+      await shows(page.getByRole("status"), "6 tools");
       const search = page.getByLabel("Search tools");
       await search.fill("make a picture of a shape");
-      await says(page.getByRole("status"), "1 of 6 tools");
+      await shows(page.getByRole("status"), "1 of 6 tools");
       assertEquals(await listed(page).allTextContents(), ["shape:draw"]);
       await search.fill("ommi");
-      await says(listed(page), "git:commit");
+      await shows(listed(page), "git:commit");
       assertEquals(await listed(page).allTextContents(), ["git:commit"]);
     }));
 
   test("is filtered by namespace, category, risk and tag", () =>
     look("#/tools", async (page) => {
-      await says(page.getByRole("status"), "6 tools");
+      await shows(page.getByRole("status"), "6 tools");
       for (
         const [name, value, ids] of [
           ["namespace", "git", ["git:commit"]],
@@ -239,7 +239,7 @@ describe("the list of tools", () => {
         await button(page, "Filters").click();
         const choice = page.getByRole("group", { name }).getByRole("button", { name: value });
         await choice.click();
-        await says(page.getByRole("status"), `${ids.length} of 6 tools`);
+        await shows(page.getByRole("status"), `${ids.length} of 6 tools`);
         assertEquals(await listed(page).allTextContents(), [...ids]);
         await choice.click();
         await page.keyboard.press("Escape");
@@ -249,16 +249,16 @@ describe("the list of tools", () => {
 
   test("is operated with the keyboard", () =>
     look("#/tools", async (page) => {
-      await says(page.getByRole("status"), "6 tools");
+      await shows(page.getByRole("status"), "6 tools");
       await page.keyboard.press("/");
       await page.keyboard.type("git");
-      await says(page.getByRole("status"), "1 of 6 tools");
+      await shows(page.getByRole("status"), "1 of 6 tools");
       await page.keyboard.press("ArrowDown");
       await page.keyboard.press("Enter");
-      await says(page.locator(".tool-page > header"), "git:commit");
+      await shows(page.locator(".tool-page > header"), "git:commit");
       await field(page, "message").fill("typed");
       await page.keyboard.press("Control+Enter");
-      await says(page.getByLabel("Result"), "[main 0a1b2c3] typed");
+      await shows(page.getByLabel("Result"), "[main 0a1b2c3] typed");
     }));
 
   test("shows a thousand tools, and searches them", async () => {
@@ -267,18 +267,18 @@ describe("the list of tools", () => {
       await look(
         "#/tools",
         async (page) => {
-          await says(page.getByRole("status"), "1006 tools");
+          await shows(page.getByRole("status"), "1006 tools");
           assertEquals(await listed(page).count(), 100);
           await page.locator("nav.tools .list > p").scrollIntoViewIfNeeded();
           await listed(page).nth(199).waitFor();
           await page.getByLabel("Search tools").fill("tool-0777");
-          await says(page.getByRole("status"), "1 of 1006 tools");
+          await shows(page.getByRole("status"), "1 of 1006 tools");
           await tab(page, "Why").click();
-          await says(page.getByRole("status"), "1011 tools");
+          await shows(page.getByRole("status"), "1011 tools");
           const rows = page.locator("table.matrix tbody tr");
-          await says(rows.last(), "911 more");
+          await shows(rows.last(), "911 more");
           await rows.last().scrollIntoViewIfNeeded();
-          await says(rows.last(), "811 more");
+          await shows(rows.last(), "811 more");
           await page.getByLabel("Filter the rows").fill("tool-0777");
           await rows.nth(1).waitFor({ state: "detached" });
           assertEquals(await rows.count(), 1);
@@ -365,11 +365,11 @@ describe("the form of a tool", () => {
       await message.fill("with a stop.");
       assertEquals(await message.getAttribute("aria-invalid"), "false");
       await run(page);
-      await says(page.locator(".arguments .wrong"), "must not end with a full stop");
-      await says(page.locator(".status"), "failed: invalid_arguments");
+      await shows(page.locator(".arguments .wrong"), "must not end with a full stop");
+      await shows(page.locator(".status"), "failed: invalid_arguments");
       assertEquals(await page.locator(".wrong").count(), 1);
       await typeJson(page, "{}");
-      await says(page.locator(".wrong"), "This must be given");
+      await shows(page.locator(".wrong"), "This must be given");
       assertEquals(await page.locator(".wrong").count(), 1);
       await button(page, "1 mistake").click();
       assertEquals(await message.evaluate((own) => own === document.activeElement), true);
@@ -399,7 +399,7 @@ describe("the form of a tool", () => {
       ) {
         await button(page, "JSON").click();
         await editor(page).fill(text);
-        await says(page.locator(".editor .wrong"), message);
+        await shows(page.locator(".editor .wrong"), message);
         await button(page, "Form").click();
         assertEquals(await field(page, "pattern").inputValue(), "kept");
         assertEquals(await button(page, "Run").isDisabled(), true);
@@ -423,7 +423,7 @@ describe("a call", () => {
     look(tryPath("files:search", { pattern: "*" }), async (page) => {
       await run(page, "succeeded");
       const shown = result(page);
-      await says(shown.locator("summary").first(), "[4]");
+      await shows(shown.locator("summary").first(), "[4]");
       await button(page, "Table").click();
       assertEquals(await shown.locator("th").allTextContents(), ["path", "bytes", "pattern"]);
       assertEquals(await shown.locator("tbody tr").count(), 4);
@@ -448,17 +448,17 @@ describe("a call", () => {
       await run(page);
       for (const done of [1, 2, 3]) {
         await open.waits();
-        await says(page.getByRole("log"), `Chapter ${done} of Q3 is written`);
-        await says(page.locator(".call"), `${done} of 3 chapter ${done}`);
+        await shows(page.getByRole("log"), `Chapter ${done} of Q3 is written`);
+        await shows(page.locator(".call"), `${done} of 3 chapter ${done}`);
         assertEquals(
           await page.getByLabel("Progress").evaluate((own: HTMLProgressElement) => own.value),
           done,
         );
         open.release();
       }
-      await says(page.locator(".status"), "succeeded");
-      await says(page.getByRole("log"), '{"pages":12}');
-      await says(result(page), "chapters");
+      await shows(page.locator(".status"), "succeeded");
+      await shows(page.getByRole("log"), '{"pages":12}');
+      await shows(result(page), "chapters");
     }));
 
   test("renders fast streams in few steps, and keeps the last values", async () => {
@@ -478,8 +478,8 @@ describe("a call", () => {
           .observe(document.body, { childList: true, subtree: true });
       });
       await run(page, "succeeded");
-      await says(page.getByRole("log"), "1500 earlier values are not shown");
-      await says(page.getByRole("log"), '{"value":2000}');
+      await shows(page.getByRole("log"), "1500 earlier values are not shown");
+      await shows(page.getByRole("log"), '{"value":2000}');
       const drawn = await page.evaluate(() => (globalThis as unknown as { drawn: number }).drawn);
       assertGreater(1_000, drawn);
     });
@@ -491,7 +491,7 @@ describe("a call", () => {
       await run(page);
       await open.waits();
       await button(page, "Abort").click();
-      await says(page.locator(".status"), "failed: aborted");
+      await shows(page.locator(".status"), "failed: aborted");
       assertEquals(open.aborted, before + 1);
     }));
 
@@ -551,8 +551,8 @@ describe("a call that asks questions", () => {
     look(tryPath("deploy:release", { version: "1.2.3" }), async (page) => {
       await run(page, "waits for an answer");
       const question = page.locator(".question");
-      await says(question, "deploy:release");
-      await says(question, '"1.2.3"');
+      await shows(question, "deploy:release");
+      await shows(question, '"1.2.3"');
       const bottom = await question.evaluate((element) => element.getBoundingClientRect().bottom);
       assert(bottom <= (page.viewportSize()?.height ?? 0), `it ends at ${bottom}`);
       const focused = await page.evaluate(() => document.activeElement?.ariaLabel);
@@ -569,14 +569,14 @@ describe("a call that asks questions", () => {
 
   /** Answers the two questions of the tool. */
   async function publish(page: Page): Promise<void> {
-    const asked = page.getByRole("group", { name: "Publish this?" });
-    await says(asked, '"m"');
+    const dialog = page.getByRole("group", { name: "Publish this?" });
+    await shows(dialog, '"m"');
     assertEquals(await axe(page), []);
     await tab(page, "Calls 1 waiting").waitFor();
-    await asked.getByRole("button", { name: "Approve" }).click();
+    await dialog.getByRole("button", { name: "Approve" }).click();
     await page.getByRole("radio", { name: "next" }).check();
     await button(page, "Answer").click();
-    await says(result(page), "published next");
+    await shows(result(page), "published next");
   }
 
   for (const execution of ["sync", "task"] as const) {
@@ -586,7 +586,7 @@ describe("a call that asks questions", () => {
         await publish(page);
         await run(page, "waits for an answer");
         await button(page, "Do not continue this call").click();
-        await says(page.locator(".status"), "failed: aborted");
+        await shows(page.locator(".status"), "failed: aborted");
       }));
   }
 
@@ -603,9 +603,9 @@ describe("a call that asks questions", () => {
       await signIn(page, TOKENS.owner);
       await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: /Calls/ })
         .click();
-      await says(page.locator(".history .status"), "waits for an answer");
+      await shows(page.locator(".history .status"), "waits for an answer");
       await button(page, "Cancel publish").click();
-      await says(page.locator(".history .status"), "failed: aborted");
+      await shows(page.locator(".history .status"), "failed: aborted");
       const { status } = await (await fetch(`${closed.url}calls/${id}`, { headers })).json();
       assertEquals(status, "cancelled");
     }, closed);
@@ -626,10 +626,10 @@ describe("a call that asks questions", () => {
       const input = page.getByRole("textbox", { name: "answer" });
       await input.fill("blue");
       await button(page, "Answer").click();
-      await says(page.locator(".question .wrong"), "pattern");
+      await shows(page.locator(".question .wrong"), "pattern");
       await input.fill("plue");
       await button(page, "Answer").click();
-      await says(result(page), "It was plue");
+      await shows(result(page), "It was plue");
     });
   });
 
@@ -637,7 +637,7 @@ describe("a call that asks questions", () => {
     look(tryPath("deploy:release", { version: "1.2.3" }), async (page) => {
       await run(page);
       await button(page, "Decline").click();
-      await says(page.locator(".status"), "failed: denied");
+      await shows(page.locator(".status"), "failed: denied");
     }));
 
   test("links to the address of an authorization", async () => {
@@ -650,9 +650,9 @@ describe("a call that asks questions", () => {
     };
     await having(mail, {}, async (page) => {
       await run(page);
-      await says(page.locator(".question a"), url);
+      await shows(page.locator(".question a"), url);
       await button(page, "Done").click();
-      await says(result(page), "accept");
+      await shows(result(page), "accept");
     });
   });
 
@@ -696,12 +696,12 @@ describe("the matrix", () => {
       await button(page, "task:approve, impl: role").click();
       const pressed = page.locator(".cell[aria-pressed=true]");
       assertEquals(await pressed.getAttribute("aria-label"), "task:approve, impl: role");
-      await says(explanation(page), '"task:approve" is removed by role');
-      await says(explanation(page).locator("li.bad"), "role");
+      await shows(explanation(page), '"task:approve" is removed by role');
+      await shows(explanation(page).locator("li.bad"), "role");
       await button(page, "Close").click();
       assertEquals(await explanation(page).count(), 0);
       await button(page, "Only differences").click();
-      await says(page.getByRole("status"), "4 tools");
+      await shows(page.getByRole("status"), "4 tools");
     }));
 
   test("shows the same by risk and by context", () =>
@@ -711,7 +711,7 @@ describe("the matrix", () => {
       await button(page, "git:commit, up to medium: seen").waitFor();
       await button(page, "By context").click();
       await button(page, "shell:run, no terminal: context").click();
-      await says(explanation(page), "terminal");
+      await shows(explanation(page), "terminal");
       await button(page, "files:search, read-only: seen").waitFor();
     }));
 
@@ -721,7 +721,7 @@ describe("the matrix", () => {
       await page.keyboard.press("ArrowRight");
       await page.keyboard.press("ArrowDown");
       await page.keyboard.press("Enter");
-      await says(explanation(page), "git:commit");
+      await shows(explanation(page), "git:commit");
     }));
 
   test("explains a call with the arguments that a user enters, by the verdict of each rule", () =>
@@ -739,7 +739,7 @@ describe("the matrix", () => {
       ) {
         await field(page, "Arguments of a call").fill(text);
         await button(page, "Explain the call").click();
-        await says(explanation(page).locator("pre"), shown);
+        await shows(explanation(page).locator("pre"), shown);
       }
       assertEquals(await axe(page), []);
     }, closed));
@@ -772,13 +772,13 @@ describe("the targets", () => {
       assert(Number(await strict.locator("td.number").first().textContent()) > 50);
       const shape = page.getByRole("region", { name: /^OpenAI.*losses$/ });
       await shape.waitFor();
-      await says(shape, '"limit"');
+      await shows(shape, '"limit"');
       assertGreater(await shape.locator(".mark").count(), 0);
       await page.getByLabel(/^Show AWS Bedrock Converse$/).check();
       const bedrock = page.getByRole("region", {
         name: "AWS Bedrock Converse: sent to the provider",
       });
-      await says(bedrock, "toolSpec");
+      await shows(bedrock, "toolSpec");
     }));
 });
 
@@ -789,11 +789,11 @@ describe("the calls", () => {
       await open.waits();
       await tab(page, "Calls").click();
       const call = page.locator(".history > li").first();
-      await says(call, "running");
+      await shows(call, "running");
       await button(page, "Cancel report:build").click();
-      await says(call, "failed: aborted");
+      await shows(call, "failed: aborted");
       await button(page, "Show the call of report:build").click();
-      await says(call, "Chapter 1 of Long is written");
+      await shows(call, "Chapter 1 of Long is written");
       await call.getByRole("link").click();
       assertEquals(await argumentsOf(page), { title: "Long" });
     }));
@@ -821,7 +821,7 @@ describe("a program", () => {
         'return await tools.deploy.release({ version: "1.2.3" });',
     );
     await page.keyboard.press("Control+Enter");
-    await says(steps(page).locator("li").last(), "waits for you");
+    await shows(steps(page).locator("li").last(), "waits for you");
   }
 
   for (const [width, scheme] of [[1440, "light"], [390, "dark"]] as const) {
@@ -830,15 +830,18 @@ describe("a program", () => {
         assertEquals(await axe(page), []);
         await release(page);
         const [first, second, third] = await steps(page).locator("li").all();
-        await says(first as Locator, /files:search.*succeeded/);
-        await says(second as Locator, /git:commit.*invalid_arguments.*must have at least 3/);
-        await says(third as Locator, 'version: "1.2.3"');
+        await shows(first as Locator, /files:search.*succeeded/);
+        await shows(second as Locator, /git:commit.*invalid_arguments.*must have at least 3/);
+        await shows(third as Locator, 'version: "1.2.3"');
         assertEquals(await axe(page), []);
         assertEquals(await page.evaluate(() => document.documentElement.scrollWidth), width);
         await button(page, "Approve").press("Enter");
         await button(page, "Answer").press("Enter");
-        await says(result(page), 'action: "accept"');
-        await says(page.getByRole("region", { name: "Log of the program" }), "invalid_arguments");
+        await shows(result(page), 'action: "accept"');
+        await shows(
+          page.getByRole("region", { name: "Log of the program" }),
+          "invalid_arguments",
+        );
         assertEquals(await axe(page), []);
       }, { service: programs, width, height: 900, scheme }));
   }
@@ -848,15 +851,15 @@ describe("a program", () => {
       await release(page);
       const link = await page.getByRole("link", { name: "Link to this call" }).getAttribute("href");
       await look(`${link}`, async (phone) => {
-        await says(phone.locator("h1"), "run_code waits for your answer");
+        await shows(phone.locator("h1"), "run_code waits for your answer");
         const question = phone.locator(".question");
-        await says(question, 'Run the tool "deploy:release"?');
+        await shows(question, 'Run the tool "deploy:release"?');
         assertEquals(await question.getByRole("button").allTextContents(), ["Approve", "Decline"]);
         assertEquals(await axe(phone), []);
         await button(phone, "Decline").click();
-        await says(phone.locator(".status").first(), "failed: threw");
+        await shows(phone.locator(".status").first(), "failed: threw");
       }, { service: programs, width: 390, height: 844 });
-      await says(steps(page).locator("li").last(), /deploy:release.*denied/);
+      await shows(steps(page).locator("li").last(), /deploy:release.*denied/);
     }, { service: programs }));
 
   test("is approved with its invisible characters as escapes", () =>
@@ -866,18 +869,18 @@ describe("a program", () => {
       );
       await page.keyboard.press("Control+Enter");
       const question = page.locator(".question");
-      await says(question, "1\\u{202e}2");
-      await says(question, "a\\u{200b}:");
-      await says(question, '""');
+      await shows(question, "1\\u{202e}2");
+      await shows(question, "a\\u{200b}:");
+      await shows(question, '""');
       await question.getByText("Program").click();
-      await says(question, "// \\u{2066}");
+      await shows(question, "// \\u{2066}");
     }, { service: programs }));
 
   test("is completed and indented by Tab; after Escape, Tab moves the focus", () =>
     look("#/code", async (page) => {
       await editorOf(page).focus();
       await page.keyboard.type("await tools.fil");
-      await says(page.getByRole("status"), "Tab completes tools.files.search");
+      await shows(page.getByRole("status"), "Tab completes tools.files.search");
       await page.keyboard.press("Tab");
       await page.keyboard.type("();");
       await page.keyboard.press("Enter");
@@ -891,15 +894,15 @@ describe("a program", () => {
   test("can call the functions that a search finds, which are shown with their types", () =>
     look("#/code", async (page) => {
       const list = page.getByRole("region", { name: "Functions" }).locator("li");
-      await says(list.first(), "tools.deploy.release({ version: string }): Promise<unknown>");
+      await shows(list.first(), "tools.deploy.release({ version: string }): Promise<unknown>");
       await page.getByLabel("Search tools").fill("commit");
-      await says(list.first(), "tools.git.commit({ message: string })");
+      await shows(list.first(), "tools.git.commit({ message: string })");
       assertEquals(await list.count(), 1);
     }, { service: programs }));
 
   test("has no page if the service runs no programs", () =>
     look("#/tools", async (page) => {
-      await says(page.getByRole("status"), "6 tools");
+      await shows(page.getByRole("status"), "6 tools");
       assertEquals(await tab(page, "Code").count(), 0);
     }));
 });
@@ -947,7 +950,7 @@ describe("the journal", () => {
         await rows.filter({ hasText: "ok" }).first().waitFor({ state: "detached" });
         assert(await rows.count() > 0);
         await choose("Tool", "files:search");
-        await says(page.getByRole("status"), "0 records");
+        await shows(page.getByRole("status"), "0 records");
         await choose("Outcome", "any");
         await rows.first().waitFor();
         assertEquals(
@@ -965,9 +968,9 @@ describe("the token", () => {
     look(
       "#/tools",
       async (page) => {
-        await says(page.getByRole("dialog"), "The service requires a token");
+        await shows(page.getByRole("dialog"), "The service requires a token");
         await signIn(page, TOKENS.owner);
-        await says(page.getByRole("status"), "9 tools");
+        await shows(page.getByRole("status"), "9 tools");
         await button(page, "Token set").waitFor();
         assertEquals(
           await page.evaluate(() => [
@@ -980,7 +983,7 @@ describe("the token", () => {
           [0, 0, "", false, false],
         );
         await page.reload();
-        await says(page.getByRole("dialog"), "The service requires a token");
+        await shows(page.getByRole("dialog"), "The service requires a token");
       },
       { service: closed },
     ));
@@ -992,20 +995,20 @@ describe("the token", () => {
         if (request.headers()["authorization"] !== undefined) tried++;
       });
       for (const round of [1, 2]) {
-        await says(page.getByRole("dialog"), "The service requires a token");
+        await shows(page.getByRole("dialog"), "The service requires a token");
         const refused = page.waitForResponse((response) =>
           response.request().headers()["authorization"] !== undefined
         );
         await signIn(page, "geheim\u2013geheim");
-        await says(page.getByRole("alert"), "characters above U+00FF");
+        await shows(page.getByRole("alert"), "characters above U+00FF");
         await signIn(page, "no-such-token-0123456789");
         assertEquals((await refused).status(), 401);
-        await says(page.getByRole("dialog"), "The service requires a token");
+        await shows(page.getByRole("dialog"), "The service requires a token");
         await button(page, "Close").click();
         await tab(page, "Why").click();
-        await says(page.getByRole("status"), "The service requires a token");
+        await shows(page.getByRole("status"), "The service requires a token");
         await tab(page, "Calls").click();
-        await says(page.locator("main .wrong"), "The service requires a token");
+        await shows(page.locator("main .wrong"), "The service requires a token");
         assertEquals(tried, round);
         await button(page, "Token set").click();
       }
@@ -1016,7 +1019,7 @@ describe("the token", () => {
       tryPath("files:search"),
       async (page) => {
         await signIn(page, TOKENS.other);
-        await says(page.getByRole("status"), "3 tools");
+        await shows(page.getByRole("status"), "3 tools");
         assertStringIncludes(await sampleOf(page), "authorization: Bearer $PLUE_TOKEN");
       },
       { service: closed },
@@ -1027,7 +1030,7 @@ describe("the page", () => {
   test("has a policy that blocks other styles and hosts", async () => {
     const { page, wrongs, close } = await openPage(browser, `${open.url}#/tools`);
     try {
-      await says(page.getByRole("status"), "6 tools");
+      await shows(page.getByRole("status"), "6 tools");
       await page.evaluate(() => {
         const style = document.createElement("style");
         style.textContent = "body { color: red }";
@@ -1059,7 +1062,7 @@ describe("the page", () => {
       await run(page, "succeeded");
       await button(page, "Table").click();
       await view(page, "Targets").click();
-      await says(page.locator(".shapes"), "globalThis.ran");
+      await shows(page.locator(".shapes"), "globalThis.ran");
       assertEquals(await page.evaluate(() => "ran" in globalThis), false);
     });
   });
@@ -1077,7 +1080,7 @@ describe("the page", () => {
           await run(page, "succeeded");
           assertEquals(await axe(page, rules), []);
           await view(page, "Targets").click();
-          await says(page.locator(".shapes"), "Losses in");
+          await shows(page.locator(".shapes"), "Losses in");
           assertEquals(await axe(page, rules), []);
           await tab(page, "Calls").click();
           await page.locator("table tr", { hasText: "files:search" }).waitFor();
@@ -1095,7 +1098,7 @@ describe("the page", () => {
 
   test("is checked for accessibility by a check that can fail", () =>
     look("#/tools", async (page) => {
-      await says(page.getByRole("status"), "6 tools");
+      await shows(page.getByRole("status"), "6 tools");
       await page.evaluate(() => document.querySelector("label[for=search]")?.remove());
       await page.evaluate(() => document.getElementById("search")?.removeAttribute("placeholder"));
       assertStringIncludes((await axe(page)).join(), "label");
@@ -1104,7 +1107,7 @@ describe("the page", () => {
   test("works where its service is mounted below a path", () =>
     look(`api/tools-of-mine${tryPath("git:commit", { message: "from below" })}`, async (page) => {
       await run(page);
-      await says(result(page), "from below");
+      await shows(result(page), "from below");
       const path = "/api/tools-of-mine/tools/git%3Acommit/execute";
       assertStringIncludes(await sampleOf(page), path);
     }));
@@ -1119,10 +1122,10 @@ describe("the page", () => {
             assertEquals(await main.evaluate((own) => own.scrollWidth - own.clientWidth), 0);
           }
         };
-        await says(page.locator("main"), "Tools to try");
+        await shows(page.locator("main"), "Tools to try");
         await fits();
         await tab(page, "Tools").click();
-        await says(page.getByRole("status"), "6 tools");
+        await shows(page.getByRole("status"), "6 tools");
         await fits();
         await page.locator("a.tool", { hasText: "files:search" }).click();
         await field(page, "pattern").fill("x".repeat(100));
@@ -1130,16 +1133,16 @@ describe("the page", () => {
         await fits();
         assertEquals(await page.locator("nav.tools").isVisible(), false);
         await view(page, "Targets").click();
-        await says(page.locator(".shapes"), "Losses in");
+        await shows(page.locator(".shapes"), "Losses in");
         await fits();
         await page.locator(".crumbs").getByRole("link", { name: "Tools" }).click();
         await page.locator("nav.tools").waitFor({ state: "visible" });
         await tab(page, "Why").click();
         await button(page, "shell:run, you: seen").click();
-        await says(page.getByRole("region", { name: "Explanation" }), "available");
+        await shows(page.getByRole("region", { name: "Explanation" }), "available");
         await fits();
         await tab(page, "Calls").click();
-        await says(page.locator("main"), "Metrics of the service");
+        await shows(page.locator("main"), "Metrics of the service");
         await fits();
       },
       { width: 390, height: 844 },

@@ -8,7 +8,7 @@ import { registry } from "./tools.ts";
 
 const [path = ""] = process.argv.slice(2);
 
-async function tell(options: object): Promise<void> {
+async function printError(options: object): Promise<void> {
   const koffi = findKoffi();
   // The types exclude some of these calls.
   const wrong = { library: path, koffi, ...options } as AttachNativeOptions;
@@ -20,14 +20,14 @@ async function tell(options: object): Promise<void> {
   }
 }
 
-await tell({ wake: "pigeon" });
-await tell({ library: "/nowhere/libplue.so" });
+await printError({ wake: "pigeon" });
+await printError({ library: "/nowhere/libplue.so" });
 const attachment = await attachNative(registry, {
   library: path,
   koffi: findKoffi(),
 });
-await tell({});
-await tell({ library: new URL("https://example.com/libplue.so") });
+await printError({});
+await printError({ library: new URL("https://example.com/libplue.so") });
 await attachment.detach();
 // Here the library is a URL, and the end of the block detaches the runtime.
 {

@@ -7,7 +7,7 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import * as native from "./support.ts";
-import { lackOf, PROGRAMS, said, succeed, unless, WITH_FAKE } from "./support.ts";
+import { lackOf, outputOf, PROGRAMS, succeed, unless, WITH_FAKE } from "./support.ts";
 
 const FFI = join(native.ROOT, "ffi");
 const FAKE_SIDECAR = WITH_FAKE.PLUE_SIDECAR;
@@ -137,13 +137,13 @@ describe("the C half, in an unusual host or with a bad sidecar,", () => {
   const tests = [...source.matchAll(/(?:\/\* ([^/]*?) \*\/\n)?TEST\((\w+)\)/g)];
   for (const [, comment, name = ""] of tests) {
     withCompiler(`${name}: ${(comment ?? name).replaceAll("\n *", "")}`, () => {
-      assertMatch(outcome.stdout, new RegExp(`^${name}: ok \\(`, "m"), said(outcome));
+      assertMatch(outcome.stdout, new RegExp(`^${name}: ok \\(`, "m"), outputOf(outcome));
     });
   }
 
   withCompiler("ends successfully, and prints no output of its tools on standard output", () => {
     const isPrinted = outcome.stdout.includes("babble on the standard output");
-    assertEquals([outcome.code, isPrinted], [0, false], said(outcome));
+    assertEquals([outcome.code, isPrinted], [0, false], outputOf(outcome));
   });
 });
 
@@ -163,7 +163,7 @@ describe("an exception out of a callback", () => {
   unless(lackOf("c++"))("ends the host at once, and does not go through the library", async () => {
     native.make("all", "build/test/throws");
     const outcome = await native.run([join(PROGRAMS, "throws")], { env: WITH_FAKE });
-    assertEquals(outcome.code, undefined, said(outcome));
+    assertEquals(outcome.code, undefined, outputOf(outcome));
     assertStringIncludes(outcome.stderr, "out of a callback");
   });
 });
@@ -202,8 +202,8 @@ describe("a host that ends without plue_shutdown()", () => {
         // The sidecar, a tool's process, and a process that has left the sidecar's group and
         // parent.
         const processes = outcome.stdout.trim().split("\n").map(Number);
-        assertEquals(processes.length, 3, said(outcome));
-        assertEquals(processes.every((id) => id > 0), true, said(outcome));
+        assertEquals(processes.length, 3, outputOf(outcome));
+        assertEquals(processes.every((id) => id > 0), true, outputOf(outcome));
         // Processes that are not killed run for a minute.
         const limit = performance.now() + 30_000;
         let left = processes;

@@ -11,9 +11,9 @@ import {
   lackOfSanitizer,
   LONG_LIMIT_MS,
   make,
+  outputOf,
   PROGRAMS,
   run,
-  said,
   sidecarOn,
   SOAK,
   succeed as succeedAlone,
@@ -36,7 +36,7 @@ const STRICT = {
 async function succeed(...commands: readonly (readonly string[])[]): Promise<void> {
   const options = { env: { ...STRICT, ...WITH_FAKE }, limitMs: LONG_LIMIT_MS };
   const outcomes = await Promise.all(commands.map((command) => run(command, options)));
-  const failed = outcomes.map((outcome, at) => `${commands[at]?.join(" ")}: ${said(outcome)}`)
+  const failed = outcomes.map((outcome, at) => `${commands[at]?.join(" ")}: ${outputOf(outcome)}`)
     .filter((_, at) => outcomes[at]?.code !== 0);
   assertEquals(failed.length, 0, failed.join("\n"));
 }

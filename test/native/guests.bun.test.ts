@@ -41,7 +41,7 @@ for (const { runtime, wake } of GUESTS) {
       const more = wake === "callback" ? native.MORE_PARTS : "";
       const parts = `${native.PARTS} stress:8:200:later ${more}`.trim().split(" ");
       const outcome = await guest(runtime, wake, ...parts);
-      assertEquals(outcome.code, 0, native.said(outcome));
+      assertEquals(outcome.code, 0, native.outputOf(outcome));
       assertStringIncludes(outcome.stdout, `attached by ${wake}`);
       assertStringIncludes(outcome.stdout, "suite: ok");
       // The call must fail, because the runtime's own thread would wait for itself.
@@ -50,13 +50,13 @@ for (const { runtime, wake } of GUESTS) {
 
     test("does not prevent the end of the process during calls", async () => {
       const outcome = await guest(runtime, wake, "--exit", "soak:8:600");
-      assertEquals([outcome.code, outcome.stderr], [42, ""], native.said(outcome));
+      assertEquals([outcome.code, outcome.stderr], [42, ""], native.outputOf(outcome));
     });
 
     test("can detach and attach again, any number of times, while calls run", async () => {
       const outcome = await guest(runtime, wake, "--cycle", `soak:2:${Math.max(native.SOAK, 1)}`);
-      assertEquals(outcome.code, 0, native.said(outcome));
-      assertMatch(outcome.stdout, /attached ([2-9]|\d{2,}) times/, native.said(outcome));
+      assertEquals(outcome.code, 0, native.outputOf(outcome));
+      assertMatch(outcome.stdout, /attached ([2-9]|\d{2,}) times/, native.outputOf(outcome));
     });
   });
 }

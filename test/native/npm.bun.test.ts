@@ -14,9 +14,9 @@ import {
   buildPrograms,
   hasProgram,
   lackOf,
+  outputOf,
   ROOT,
   run,
-  said,
   shell,
   SOAK,
   succeed,
@@ -260,7 +260,7 @@ describe("a host in C", () => {
     const outcome = await run(["/bin/sh", "-ec", 'exec "$@"', "sh", join(app, "host"), "echo"], {
       env,
     });
-    assertStringIncludes(outcome.stdout, "result: {}", said(outcome));
+    assertStringIncludes(outcome.stdout, "result: {}", outputOf(outcome));
   });
 
   test("runs with the sidecar that ffi/README.md compiles, which contains its tools", async () => {

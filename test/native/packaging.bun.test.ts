@@ -8,7 +8,7 @@ import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { findZig } from "../../scripts/setup.mjs";
 import * as native from "./support.ts";
-import { lackOf, ROOT, said, succeed, unless } from "./support.ts";
+import { lackOf, outputOf, ROOT, succeed, unless } from "./support.ts";
 
 const SOURCE = join(ROOT, "ffi", "examples", "host.c");
 const readme = fs.readFileSync(join(ROOT, "ffi", "README.md"), "utf8");
@@ -53,7 +53,7 @@ describe("npm run build:native", () => {
     const script = join(clone, "scripts", "build_native.mjs");
     const env = { CFLAGS: "-O0" };
     const outcome = await native.run(["node", script], { limitMs: native.LONG_LIMIT_MS, env });
-    assertEquals(outcome.code, 0, said(outcome));
+    assertEquals(outcome.code, 0, outputOf(outcome));
     assertStringIncludes(outcome.stdout, "Built ffi/build/libplue");
     assertEquals(existsSync(join(clone, "ffi", "build", "libplue.a")), true);
     assertMatch(
@@ -61,9 +61,9 @@ describe("npm run build:native", () => {
       /^Did not build the sidecar: it needs .+; run "node scripts\/setup/,
     );
 
-    const asked = await native.run(["node", script, "--sidecar"]);
-    assertEquals(asked.code, 1, said(asked));
-    assertMatch(asked.stderr, /^Cannot build the sidecar: it needs /);
+    const located = await native.run(["node", script, "--sidecar"]);
+    assertEquals(located.code, 1, outputOf(located));
+    assertMatch(located.stderr, /^Cannot build the sidecar: it needs /);
   });
 
   unless(lackOf("npm", "bun"))(
@@ -248,8 +248,8 @@ describe("the section about valgrind and sanitizers in ffi/README.md", () => {
   for (const { tool, lack, lines } of cases) {
     unless(lack)(`has a command for ${tool} that works`, async () => {
       const outcome = await inExamples(`under ${tool}`, lines.join("\n"));
-      assertEquals([outcome.code, outcome.stderr], [0, ""], said(outcome));
-      assertStringIncludes(outcome.stdout, "result: {}", said(outcome));
+      assertEquals([outcome.code, outcome.stderr], [0, ""], outputOf(outcome));
+      assertStringIncludes(outcome.stdout, "result: {}", outputOf(outcome));
     });
   }
 });
@@ -266,18 +266,18 @@ describe("the example host", () => {
       const runLine = (line: string): Promise<native.Outcome> =>
         inExamples(language, line, isZig ? foundZig.env : {});
       const built = await runLine(command);
-      assertEquals([built.code, built.stderr], [0, ""], said(built));
+      assertEquals([built.code, built.stderr], [0, ""], outputOf(built));
 
       const good = await runLine(`./host progress '{"n":2}'`);
-      assertEquals(good.code, 0, said(good));
-      assertMatch(good.stdout, /result: \{"n":2/, said(good));
-      assertStringIncludes(good.stdout, "echo", said(good));
+      assertEquals(good.code, 0, outputOf(good));
+      assertMatch(good.stdout, /result: \{"n":2/, outputOf(good));
+      assertStringIncludes(good.stdout, "echo", outputOf(good));
       const events = `${good.stdout}${good.stderr}`.match(/"i":[01]/g);
-      assertEquals(events?.length, 2, said(good));
+      assertEquals(events?.length, 2, outputOf(good));
 
       const bad = await runLine("./host nope");
-      assertEquals(bad.code, 1, said(bad));
-      assertMatch(bad.stdout, /failure: .*There is no tool nope/, said(bad));
+      assertEquals(bad.code, 1, outputOf(bad));
+      assertMatch(bad.stdout, /failure: .*There is no tool nope/, outputOf(bad));
     });
   }
 });

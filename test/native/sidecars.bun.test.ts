@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "bun:test";
 import * as native from "./support.ts";
-import { ROOT, run, said, TOOLS } from "./support.ts";
+import { outputOf, ROOT, run, TOOLS } from "./support.ts";
 
 const folder = native.temporaryFolder("sidecar");
 
@@ -46,7 +46,7 @@ async function host(
 ): Promise<{ readonly lines: readonly string[]; readonly stderr: string }> {
   const env = { PLUE_SIDECAR: sidecar, PLUE_TOOLS: tools };
   const outcome = await run([HOST, JSON.stringify(config), ...calls], { env });
-  assertEquals(outcome.code, 0, said(outcome));
+  assertEquals(outcome.code, 0, outputOf(outcome));
   return { lines: outcome.stdout.trim().split("\n"), stderr: outcome.stderr };
 }
 
@@ -116,7 +116,7 @@ describe("the sidecar", () => {
   withLibrary("prints the lines of the log that the host has not received", async () => {
     const env = { PLUE_SIDECAR: onBun, PLUE_TOOLS: TOOLS };
     const outcome = await run([join(native.PROGRAMS, "suite"), "log_left"], { env });
-    assertEquals(outcome.code, 0, said(outcome));
+    assertEquals(outcome.code, 0, outputOf(outcome));
     const lines = outcome.stderr.split("\n");
     const left = ["left two", "left three", "shut down one", "shut down two"];
     assertEquals(left.filter((line) => !lines.includes(line)), [], outcome.stderr);
@@ -128,14 +128,14 @@ describe("the sidecar", () => {
     const env = { PLUE_SIDECAR: onBun, PLUE_TOOLS: module, PLUE_WORKSPACE: workspace };
     const write = JSON.stringify({ path: "note.txt", content: "by the host" });
     const outcome = await run([HOST, "{}", "file-write", write], { env });
-    assertMatch(outcome.stdout, /^file-write \{(?!"error")/m, said(outcome));
+    assertMatch(outcome.stdout, /^file-write \{(?!"error")/m, outputOf(outcome));
     assertEquals(readFileSync(join(workspace, "note.txt"), "utf8"), "by the host");
   });
 
   for (const [name, command] of Object.entries(native.RUNTIMES)) {
     it(`rejects a start by hand on ${name}`, async () => {
       const outcome = await run([...command, MAIN]);
-      assertEquals([outcome.code, outcome.stdout], [2, ""], said(outcome));
+      assertEquals([outcome.code, outcome.stdout], [2, ""], outputOf(outcome));
       assertStringIncludes(outcome.stderr, "only libplue can start it");
     });
   }
@@ -146,7 +146,7 @@ describe("a sidecar without permissions", () => {
     const [deno = "", ...flags] = native.RUNTIMES["deno"] ?? [];
     const fewer = flags.map((flag) => flag === "--allow-all" ? "--no-prompt" : flag);
     const outcome = await run([deno, ...fewer, MAIN]);
-    assertEquals([outcome.code, outcome.stdout], [2, ""], said(outcome));
+    assertEquals([outcome.code, outcome.stdout], [2, ""], outputOf(outcome));
     assertMatch(outcome.stderr, /^Cannot run the sidecar: Requires .+--allow/m);
   });
 });

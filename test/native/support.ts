@@ -301,7 +301,7 @@ function kill(id: number): void {
 }
 
 /** The output of a program, for the message of a failed assertion. */
-export function said({ code, stdout, stderr }: Outcome): string {
+export function outputOf({ code, stdout, stderr }: Outcome): string {
   return `exit code ${code}\n${stdout.slice(-4_000)}\n${stderr.slice(-12_000)}`;
 }
 
@@ -311,7 +311,7 @@ export async function succeed(
   options: RunOptions = {},
 ): Promise<string> {
   const outcome = await run(command, { limitMs: LONG_LIMIT_MS, ...options });
-  assertEquals(outcome.code, 0, `${command.join(" ")}: ${said(outcome)}`);
+  assertEquals(outcome.code, 0, `${command.join(" ")}: ${outputOf(outcome)}`);
   return outcome.stdout;
 }
 

@@ -443,8 +443,8 @@ describe("Durable calls over NATS", () => {
     const tickets = storedTickets(memoryCallStore());
     const dispatcher = new ToolDispatcher(registry, { tickets });
     const context = { principal: world.name };
-    const asked = await dispatcher.dispatch({ name: "build" }, context);
-    assert(isSuspended(asked));
+    const waiting = await dispatcher.dispatch({ name: "build" }, context);
+    assert(isSuspended(waiting));
     const waits = dispatcher.dispatch({ name: "slow" });
     await began.came;
     let writes = 0;
@@ -453,7 +453,7 @@ describe("Durable calls over NATS", () => {
       callback: () => void (++writes === 2 && goOn.come()),
     });
     const answers = { sure: { action: "accept" } } as const;
-    assertContent(await dispatcher.resume(asked.ticket, answers, context), "accept");
+    assertContent(await dispatcher.resume(waiting.ticket, answers, context), "accept");
     await waits;
   });
 
@@ -786,8 +786,8 @@ describe("Durable calls over NATS", () => {
     assertEquals((await dispatcher.dispatch({ name: "build" })).ok, true);
     const to = await subject.came;
     const seal = new Seal("test", SECRET);
-    const told = event<Uint8Array>();
-    spy.subscribe("told", { callback: (_, { data }) => told.come(data) });
+    const sent = event<Uint8Array>();
+    spy.subscribe("told", { callback: (_, { data }) => sent.come(data) });
     const path = to.split(".").slice(3, -2).join(".");
     const call = { id: await runKey(path, { nonce: "x" }), nonce: "x", inbox: "told" };
     const now = Date.now();
@@ -807,7 +807,7 @@ describe("Durable calls over NATS", () => {
     };
     await poll(async () => await left() === 0);
     Date.now = systemNow;
-    const { result } = seal.unwrap(await told.came, "told") as {
+    const { result } = seal.unwrap(await sent.came, "told") as {
       readonly result: { readonly error: { readonly message: string; readonly ran: string } };
     };
     // The server's clock advanced while the message was in transit.

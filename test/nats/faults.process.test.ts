@@ -294,14 +294,14 @@ describe("Workers and callers over NATS", () => {
   });
 
   withWorld("continues whatever its hooks do", async (world) => {
-    let told = 0;
+    let count = 0;
     const hooks = [
       () => {
-        told++;
+        count++;
         throw new Error("The hook throws");
       },
       () => {
-        told++;
+        count++;
         return Promise.reject(new Error("The hook rejects"));
       },
     ];
@@ -314,7 +314,7 @@ describe("Workers and callers over NATS", () => {
       assertEquals((await dispatcher.dispatch({ name: "ping" })).ok, true);
       await worker.close();
     }
-    assert(told >= 2);
+    assert(count >= 2);
   });
 
   withServer("describes invalid options in one sentence", async () => {
@@ -336,12 +336,12 @@ describe("Workers and callers over NATS", () => {
         "numbers from 1 to 4096, by the ids of tools",
       ],
     ];
-    for (const [options, says] of wrong) {
+    for (const [options, message] of wrong) {
       const start = () => serveTools(registry, connection, options as ServeToolsOptions);
-      await assertRejects(start, Error, says);
+      await assertRejects(start, Error, message);
     }
     for (
-      const [options, says] of [
+      const [options, message] of [
         [{ secret: SECRET }, "Cannot use remote tools: the option registry is required"],
         [{ registry, secret: SECRET, maxAgeMs: -1 }, "maxAgeMs must be a number from 0"],
         ...["$KV", "plue", "a b", "a.*"].map((inboxPrefix) =>
@@ -354,7 +354,7 @@ describe("Workers and callers over NATS", () => {
       ] as const
     ) {
       const start = () => remoteToolsPerCall(() => server.connect(), options as never);
-      assertThrows(start, Error, says);
+      assertThrows(start, Error, message);
     }
   });
 
@@ -364,7 +364,7 @@ describe("Workers and callers over NATS", () => {
     const closed = await server.connect();
     await closed.close();
     for (
-      const [connection, says] of [
+      const [connection, message] of [
         [await bare.connect(), "the server has no JetStream: start it with"],
         [await narrow.connect(), "is 1024 bytes, but at least 65536 are required"],
         [closed, "the connection to NATS is closed"],
@@ -377,7 +377,7 @@ describe("Workers and callers over NATS", () => {
           () => remoteTools(connection, { registry, secret: SECRET }),
           () => natsCallStore(connection),
         ]
-      ) await assertRejects(start, Error, says);
+      ) await assertRejects(start, Error, message);
     }
   });
 

@@ -160,8 +160,8 @@ describe("Keys of callers and workers", () => {
       [{ workers: [other.key] }, `keys.workers must have the public key of keys.seed`],
     ];
     for (const [wrong, wanted] of rows) {
-      const given = { ...keys(worker).keys, ...wrong };
-      const { message } = assertThrows(() => new Seal("test", SECRET, "worker", given), TypeError);
+      const mixed = { ...keys(worker).keys, ...wrong };
+      const { message } = assertThrows(() => new Seal("test", SECRET, "worker", mixed), TypeError);
       assertStringIncludes(message, `Cannot test: ${wanted}`);
       assertEquals(message.includes(caller.seed), false);
     }

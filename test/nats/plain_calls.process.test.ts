@@ -431,14 +431,14 @@ describe("Plain calls over NATS", () => {
     const hooks = { before: () => ({ arguments: { path: "/etc" } }) };
     await world.serve([asking], { dispatcher: { hooks } });
     const { dispatcher } = await world.call();
-    const asked: unknown[] = [];
+    const list: unknown[] = [];
     const result = await dispatcher.dispatch({ name: "ping", arguments: { path: "a" } }, {
       onQuestion({ message, arguments: shown }) {
-        asked.push([message, shown]);
+        list.push([message, shown]);
         return { action: "accept" };
       },
     });
-    assertEquals([result.ok && result.content, asked], ["accept", [["Sure?", { path: "/etc" }]]]);
+    assertEquals([result.ok && result.content, list], ["accept", [["Sure?", { path: "/etc" }]]]);
   });
 
   for (const execution of ["sync", "task"] as const) {

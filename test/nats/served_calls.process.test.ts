@@ -205,14 +205,14 @@ describe("ServedCalls", () => {
 
   /** Delays the server's confirmations for a connection. */
   function holdFlush(connection: NatsConnection) {
-    const [asked, released] = [event(), event()];
+    const [requested, released] = [event(), event()];
     const flush = connection.flush.bind(connection);
     connection.flush = async () => {
-      asked.come();
+      requested.come();
       await released.came;
       await flush();
     };
-    return { asked: asked.came, release: released.come };
+    return { requested: requested.came, release: released.come };
   }
 
   withServer("sends large results as fast as the server confirms them", async () => {
@@ -235,9 +235,9 @@ describe("ServedCalls", () => {
 
   withServer("sends heartbeats of calls whose large results wait to be sent", async () => {
     const { call, clock, far } = await open(sized);
-    const { asked, release } = holdFlush(far);
+    const { requested, release } = holdFlush(far);
     const first = call({ size: 6_000_000 });
-    await asked;
+    await requested;
     const second = call({ size: 6_000_000 });
     // Small results do not wait for large ones.
     assertEquals((await call({ size: 1 }).first).type, "result");
@@ -266,9 +266,9 @@ describe("ServedCalls", () => {
       idempotent: true,
       execute: () => "x".repeat(6_000_000),
     });
-    const { asked } = holdFlush(far);
+    const { requested } = holdFlush(far);
     call();
-    await asked;
+    await requested;
     await far.close();
     await served.drain(0);
     assertEquals(served.running, 0);

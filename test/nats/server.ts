@@ -72,13 +72,13 @@ export class TestServer implements AsyncDisposable {
   async start(): Promise<void> {
     const child = spawn("nats-server", ["-c", this.#config]);
     this.#process = child;
-    let said = "";
+    let output = "";
     await new Promise<void>((resolve, reject) => {
       child.stderr.on("data", (chunk) => {
-        said += chunk;
-        if (said.includes("Server is ready")) resolve();
+        output += chunk;
+        if (output.includes("Server is ready")) resolve();
       });
-      child.once("exit", () => reject(new Error(`nats-server has ended: ${said}`)));
+      child.once("exit", () => reject(new Error(`nats-server has ended: ${output}`)));
     });
   }
 

@@ -33,7 +33,7 @@ function doctor(env: Environment): Promise<Ran> {
 }
 
 /** Checks the messages of an edge, a worker and the doctor. */
-async function says([env, wanted]: Row): Promise<void> {
+async function check([env, wanted]: Row): Promise<void> {
   const file = await files.write("tools.mjs", TOOLS);
   for (const sources of [[file], []]) {
     const words = ["serve", ...sources, "--no-watch", "--port", "0"];
@@ -80,8 +80,8 @@ describe("The start with NATS", () => {
   let guarded: TestServer;
   let simple: TestServer;
   const all: TestServer[] = [];
-  const start = async (...given: Parameters<typeof TestServer.start>): Promise<TestServer> => {
-    const server = await TestServer.start(...given);
+  const start = async (...args: Parameters<typeof TestServer.start>): Promise<TestServer> => {
+    const server = await TestServer.start(...args);
     all.push(server);
     return server;
   };
@@ -102,12 +102,12 @@ describe("The start with NATS", () => {
     const info = { server_id: "X", version: "2.8.4", proto: 1, headers: true, jetstream: true };
     const old = await impostor(`INFO ${JSON.stringify({ ...info, max_payload: 1_048_576 })}\r\n`);
     try {
-      await says([
+      await check([
         { PLUE_NATS: "nats://127.0.0.1:1" },
         /no NATS server answers at nats:\/\/127\.0\.0\.1:1 \(connection refused\)/,
       ]);
-      await says([{ PLUE_NATS: simple.url }, /the server has no JetStream: start it with "-js"/]);
-      await says([
+      await check([{ PLUE_NATS: simple.url }, /the server has no JetStream: start it with "-js"/]);
+      await check([
         { PLUE_NATS: old.url },
         /the server is NATS 2\.8\.4, but 2\.9 or later is required/,
       ]);
@@ -121,15 +121,15 @@ describe("The start with NATS", () => {
     const user = (one: string, { url }: TestServer) => ({
       PLUE_NATS: url.replace("//", `//${one}@`),
     });
-    await says([
+    await check([
       { PLUE_NATS: guarded.url },
       /NATS at nats:\S+ requires a user: .* PLUE_NATS_CREDS/,
     ]);
-    await says([
+    await check([
       user("ann:sesame2", guarded),
       /NATS at nats:\S+ rejects the user or the token in its URL/,
     ]);
-    await says([
+    await check([
       user("sesame4", token),
       /NATS at nats:\S+ rejects the user or the token in its URL/,
     ]);
@@ -146,11 +146,11 @@ describe("The start with NATS", () => {
       PLUE_NATS_CREDS: await files.write("user.creds", text),
     });
     const refused = /NATS at nats:\S+ rejects the credentials in PLUE_NATS_CREDS/;
-    await says([await file(creds.wrongSeed, jwts), /user\.creds", and cannot be used: nkeys: /]);
+    await check([await file(creds.wrongSeed, jwts), /user\.creds", and cannot be used: nkeys: /]);
     for (const text of [creds.expired, creds.otherSeed, creds.otherAccount]) {
-      await says([await file(text, jwts), refused]);
+      await check([await file(text, jwts), refused]);
     }
-    await says([await file(keys.other, seeds), refused]);
+    await check([await file(keys.other, seeds), refused]);
     await works(await file(creds.right, jwts));
     await works(await file(`${keys.right}\n`, seeds));
   });
@@ -160,9 +160,9 @@ describe("The start with NATS", () => {
     const other = certificates(files.path, "DNS:other.example");
     const [server, foreign] = await Promise.all([start(right), start(other)]);
     const tls = ({ url }: TestServer) => url.replace("nats:", "tls:");
-    await says([{ PLUE_NATS: tls(plain) }, /no TLS with NATS at tls:/]);
+    await check([{ PLUE_NATS: tls(plain) }, /no TLS with NATS at tls:/]);
     const untrusted = /the certificate of NATS at \S+ is not trusted; .* NODE_EXTRA_CA_CERTS/;
-    for (const url of [server.url, tls(server)]) await says([{ PLUE_NATS: url }, untrusted]);
+    for (const url of [server.url, tls(server)]) await check([{ PLUE_NATS: url }, untrusted]);
 
     // The file is read when a process starts.
     const run = (words: readonly string[], url: string, { ca }: { readonly ca: string }) =>
@@ -198,7 +198,7 @@ describe("The start with NATS", () => {
           const { message } = await assertRejects(begin, Error);
           assertMatch(message, wanted);
         }
-        await says([
+        await check([
           { PLUE_NATS: plain.url },
           new RegExp(`clock.* 60\\.0 s ${where}|${wanted.source}`),
         ]);

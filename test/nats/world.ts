@@ -188,11 +188,11 @@ export function assertContent(result: plue.ToolResult, content: unknown): void {
 export function assertFailed(
   result: plue.ToolResult,
   code: plue.FailureCode,
-  says = "",
+  message = "",
   ran?: string,
 ): asserts result is plue.ToolFailure {
   assert(!result.ok, JSON.stringify(result));
   assertEquals(result.error.code, code);
-  assertStringIncludes(result.error.message, says);
+  assertStringIncludes(result.error.message, message);
   if (ran !== undefined) assertEquals(result.error.ran, ran);
 }

@@ -75,8 +75,8 @@ async function importFrom(
     ...options,
   });
   const source = fromContext((_, request) => {
-    const given = token(request);
-    return given === undefined ? undefined : { token: given, reject: () => void rejections++ };
+    const value = token(request);
+    return value === undefined ? undefined : { token: value, reject: () => void rejections++ };
   });
   const dispatcher = new ToolDispatcher(registry, {
     credentials: credentials(source),

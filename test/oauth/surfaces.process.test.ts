@@ -69,13 +69,13 @@ describe("a call without a credential", () => {
         body: await response.json(),
       };
     };
-    const asked = await post("/tools/whoami/execute", {});
-    assertEquals(asked.status, 202);
-    const { ticket } = asked.body;
+    const first = await post("/tools/whoami/execute", {});
+    assertEquals(first.status, 202);
+    const { ticket } = first.body;
     const answers = { "credential.hub.1": { action: "accept" } };
     // The ticket is sent before the permission, as the explorer does. The request waits.
-    const resumed = post(asked.path ?? "", { ticket, answers });
-    assertEquals(await service.permit(urlIn(asked.body), "ann"), 200);
+    const resumed = post(first.path ?? "", { ticket, answers });
+    assertEquals(await service.permit(urlIn(first.body), "ann"), 200);
     assertEquals((await resumed).body.content, "ann");
     assertEquals((await post("/tools/whoami/execute", {})).body.content, "ann");
   });

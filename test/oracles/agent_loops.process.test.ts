@@ -86,7 +86,7 @@ describe("a loop over OpenAI Chat", () => {
     model: "m",
     choices: [{ index: 0, delta, finish_reason }],
   });
-  const asked = { content: "I add.", tool_calls: calls };
+  const calling = { content: "I add.", tool_calls: calls };
   const asking = [
     chunk({ role: "assistant", content: "I " }),
     chunk({ content: "add." }),
@@ -104,9 +104,9 @@ describe("a loop over OpenAI Chat", () => {
 
   function check(run: ToolRun<OpenAI.ChatCompletionMessageParam>): void {
     assertEquals(run.stop, "answer");
-    const [question, said, first, second, last] = run.messages;
+    const [question, reply, first, second, last] = run.messages;
     assertEquals(question, request.messages[0]);
-    assertEquals(plain(said), { role: "assistant", ...asked });
+    assertEquals(plain(reply), { role: "assistant", ...calling });
     assertEquals<unknown>(first, { role: "tool", tool_call_id: "c1", content: '{"sum":3}' });
     assertStringIncludes(
       String(second?.content),
@@ -119,7 +119,7 @@ describe("a loop over OpenAI Chat", () => {
   }
 
   it("runs the calls until the model answers", async () => {
-    script(completion(asked, "tool_calls"), completion({ content: "3" }, "stop"));
+    script(completion(calling, "tool_calls"), completion({ content: "3" }, "stop"));
     const run = await runTools(client(), request, options);
     check(run);
     // The response has the client's own type.
@@ -153,7 +153,7 @@ describe("a loop over OpenAI Chat", () => {
   });
 
   it("stops at the maximum number of requests", async () => {
-    const turn = completion(asked, "tool_calls");
+    const turn = completion(calling, "tool_calls");
     script(turn, turn, turn);
     const run = await runTools(client(), request, { ...options, maxTurns: 2 });
     assertEquals([run.stop, run.messages.length, bodies.length], ["turns", 7, 2]);

@@ -12,10 +12,10 @@ export function aiAnswers(calls: readonly AiCall[]) {
   const content = calls.map(([toolCallId, toolName, input]) => {
     return { type: "tool-call" as const, toolCallId, toolName, input };
   });
-  const asked = { unified: "tool-calls" as const, raw: "tool_calls" };
+  const finish = { unified: "tool-calls" as const, raw: "tool_calls" };
   const stopped = { unified: "stop" as const, raw: "stop" };
   const text = { type: "text" as const, text: "3" };
-  const asking = [...content, { type: "finish" as const, finishReason: asked, usage }];
+  const asking = [...content, { type: "finish" as const, finishReason: finish, usage }];
   const answering = [
     { type: "text-start" as const, id: "t" },
     { type: "text-delta" as const, id: "t", delta: "3" },
@@ -24,7 +24,7 @@ export function aiAnswers(calls: readonly AiCall[]) {
   ];
   return {
     whole: [
-      { content, finishReason: asked, usage, warnings: [] },
+      { content, finishReason: finish, usage, warnings: [] },
       { content: [text], finishReason: stopped, usage, warnings: [] },
     ],
     streamed: [asking, answering] as ((typeof asking)[number] | (typeof answering)[number])[][],

@@ -14,11 +14,11 @@ for (const [framework, run] of Object.entries(RUNS)) {
   describe(`the approvals of ${framework}`, () => {
     it("are requested for a tool and for arguments that need one, and for no other call", async () => {
       ran.length = 0;
-      const asked = async (name: string, amount: number) =>
-        (await run.start(memoryCallStore(), name, amount)).asked;
-      assertEquals(await asked("refund", 5), [{ amount: 5 }]);
-      assertEquals(await asked("pay", 100), [{ amount: 100 }]);
-      assertEquals([await asked("pay", 99), ran], [[], [99]]);
+      const stopped = async (name: string, amount: number) =>
+        (await run.start(memoryCallStore(), name, amount)).requests;
+      assertEquals(await stopped("refund", 5), [{ amount: 5 }]);
+      assertEquals(await stopped("pay", 100), [{ amount: 100 }]);
+      assertEquals([await stopped("pay", 99), ran], [[], [99]]);
     });
 
     it("allow the call once", async () => {

@@ -56,7 +56,7 @@ const dispatcher = new ToolDispatcher(toolset, {
 export type Decision = "approve" | "reject";
 
 /** A stopped run, or the results of the calls that the model received. */
-export type Stop = { readonly asked: readonly unknown[]; readonly state: string };
+export type Stop = { readonly requests: readonly unknown[]; readonly state: string };
 
 export interface ApprovalRun {
   /** Starts a run in which the model calls a tool. */
@@ -78,8 +78,8 @@ const aiSdk: ApprovalRun = {
       messages,
     });
     const requests = content.filter(({ type }) => type === "tool-approval-request");
-    const asked = requests.map((request) => Object(request).toolCall.input);
-    return { asked, state: JSON.stringify([...messages, ...response.messages]) };
+    const requests = requests.map((request) => Object(request).toolCall.input);
+    return { requests, state: JSON.stringify([...messages, ...response.messages]) };
   },
   edit: (state, before, after) => state.replaceAll(before, after),
   async resume(store, state, decision) {
@@ -128,8 +128,8 @@ const openAiAgents: ApprovalRun = {
       arguments: JSON.stringify({ amount }),
     }], [SAID]]);
     const { interruptions, state } = await new Runner().run(agent, "?");
-    const asked = interruptions.map(({ rawItem }) => JSON.parse(Object(rawItem).arguments));
-    return { asked, state: state.toString() };
+    const requests = interruptions.map(({ rawItem }) => JSON.parse(Object(rawItem).arguments));
+    return { requests, state: state.toString() };
   },
   edit: aiSdk.edit,
   async resume(store, state, decision) {
@@ -175,9 +175,9 @@ const langChain: ApprovalRun = {
     const { agent, checkpointer } = graphOf(store, model);
     const result = await agent.invoke({ messages: [{ role: "user", content: "?" }] }, config);
     const interrupts: { value: unknown }[] = Object(result).__interrupt__ ?? [];
-    const asked = interrupts.map(({ value }) => Object(value).actionRequests[0].args);
+    const requests = interrupts.map(({ value }) => Object(value).actionRequests[0].args);
     const { storage, writes } = checkpointer;
-    return { asked, state: serialize({ storage, writes }).toString("base64") };
+    return { requests, state: serialize({ storage, writes }).toString("base64") };
   },
   edit: (state, before, after) =>
     Buffer.from(Buffer.from(state, "base64").toString("latin1").replaceAll(before, after), "latin1")

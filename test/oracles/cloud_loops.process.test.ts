@@ -253,7 +253,7 @@ function mistral(): Cloud {
     ...envelope,
     choices: [{ index: 0, delta, finish_reason }],
   });
-  const said = [thought, { type: "text", text: "I add." }];
+  const content = [thought, { type: "text", text: "I add." }];
   const tool_calls = calls.map((call, index) => ({ ...call, index }));
   return {
     run: (signal, more) =>
@@ -264,7 +264,7 @@ function mistral(): Cloud {
         ...more,
       }),
     stream: () => streamTools(client, request, { ...options, target: "mistral" }),
-    asking: answer({ content: said, tool_calls }, "tool_calls"),
+    asking: answer({ content, tool_calls }, "tool_calls"),
     askingStream: [
       chunk({ role: "assistant", content: [thought] }),
       chunk({ content: "I add." }),
@@ -279,7 +279,7 @@ function mistral(): Cloud {
     doneStream: [chunk({ role: "assistant", content: "3" }, "stop")],
     conversation: [
       ...messages,
-      { role: "assistant", content: said, tool_calls: calls },
+      { role: "assistant", content, tool_calls: calls },
       { role: "tool", tool_call_id: "c1", name: "math__add", content: '{"sum":3}' },
       { role: "tool", tool_call_id: "c2", name: "math__add", content: "wrong" },
     ],

@@ -78,7 +78,7 @@ describe("toAiSdkTools()", () => {
   const { whole, streamed } = aiAnswers(CALLS);
 
   /** The results that the model received. */
-  function told(prompt: unknown): void {
+  function resultsIn(prompt: unknown): void {
     const [last] = (prompt as { content: { toolCallId: string; output: unknown }[] }[]).slice(-1);
     const outputs = last?.content.map(({ output }) => output as { type: string; value: unknown });
     assertEquals(outputs?.[0], { type: "json", value: { sum: 3, noted: false } });
@@ -96,7 +96,7 @@ describe("toAiSdkTools()", () => {
     const older = new MockLanguageModelV3({ doGenerate: whole });
     const again = { model: older, tools: tools6, prompt: "?", stopWhen: stepCountIs6(3) };
     assertEquals([run.text, (await generateText6(again)).text], ["3", "3"]);
-    for (const { doGenerateCalls } of [model, older]) told(doGenerateCalls[1]?.prompt);
+    for (const { doGenerateCalls } of [model, older]) resultsIn(doGenerateCalls[1]?.prompt);
     assert(seen.includes("c1"));
   });
 
@@ -110,16 +110,16 @@ describe("toAiSdkTools()", () => {
     });
     const again = { model: older, tools: tools6, prompt: "?", stopWhen: stepCountIs6(3) };
     assertEquals([await run.text, await streamText6(again).text], ["3", "3"]);
-    for (const { doStreamCalls } of [model, older]) told(doStreamCalls[1]?.prompt);
+    for (const { doStreamCalls } of [model, older]) resultsIn(doStreamCalls[1]?.prompt);
   });
 });
 
 describe("toLangChainTools()", () => {
   const kit = { tool, ToolMessage };
-  const asked = CALLS.map(([id, name, text]) => ({ id, name, args: JSON.parse(text) }));
+  const calls = CALLS.map(([id, name, text]) => ({ id, name, args: JSON.parse(text) }));
 
   it("makes tools that an agent runs, and answers failures", async () => {
-    const model = fakeModel().respondWithTools([asked[0], asked[2]].map((call) => call as never))
+    const model = fakeModel().respondWithTools([calls[0], calls[2]].map((call) => call as never))
       .respond(new AIMessage("3"));
     const tools = plue.toLangChainTools(toolset, { dispatcher, context, ...kit });
     const agent = createAgent({ model, tools });
@@ -133,7 +133,7 @@ describe("toLangChainTools()", () => {
   });
 
   it("passes invalid arguments to LangChain, which rejects them, and the agent continues", async () => {
-    const model = fakeModel().respondWithTools([asked[1] as never]).respond(new AIMessage("sorry"));
+    const model = fakeModel().respondWithTools([calls[1] as never]).respond(new AIMessage("sorry"));
     const tools = plue.toLangChainTools(toolset, { dispatcher, ...kit });
     const { messages } = await createAgent({ model, tools })
       .invoke({ messages: [{ role: "user", content: "?" }] });

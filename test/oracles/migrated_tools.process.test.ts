@@ -209,7 +209,7 @@ describe("fromAiSdkTools()", () => {
     const old = z3.object({ n: z3.string().transform(Number) });
     const set = {
       half: tool({ description: "Halves.", inputSchema: even, execute: ({ n }) => n }),
-      plain: dynamicTool({ inputSchema: jsonSchema(input), execute: (given) => given }),
+      plain: dynamicTool({ inputSchema: jsonSchema(input), execute: (input) => input }),
       old: tool({ inputSchema: zodSchema<{ n: number }>(old as never), execute: ({ n }) => n }),
     };
     const dispatcher = dispatcherOver(fromAiSdkTools(set, { namespace: "math" }));

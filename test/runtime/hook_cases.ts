@@ -320,11 +320,11 @@ export const HOOK_CASES: Readonly<Record<string, HookCase>> = {
     }),
   "CallStore.get": (get) => resumed({ tickets: storedTickets({ ...memoryCallStore(), get }) }),
   "CallStore.delete": (remove) => {
-    let asked = 0;
+    let count = 0;
     return resumed({
       store: { ...memoryCallStore(), delete: remove },
       // Available at the first call, but not when it resumes.
-      tool: { isAvailable: () => asked++ === 0 },
+      tool: { isAvailable: () => count++ === 0 },
     });
   },
   "DispatchContext.signal": (signal) => call({ context: { signal } }),
@@ -605,7 +605,7 @@ async function importWith(
 ): Promise<string> {
   const far = new ToolRegistry({ tools: [WAIT] });
   const registry = new ToolRegistry();
-  const told = Promise.withResolvers<void>();
+  const reported = Promise.withResolvers<void>();
   await using _server = await importMcpServer(URL_OF_MCP, {
     namespace: "far",
     registry,
@@ -613,13 +613,13 @@ async function importWith(
     ...(risk && { risk }),
     ...(onState && { onState }),
     onError(error) {
-      told.resolve();
+      reported.resolve();
       return onError?.(error);
     },
   });
   registry.registerTool({ ...WAIT, name: "far:u" });
   far.registerTool({ ...WAIT, name: "u" });
-  await told.promise;
+  await reported.promise;
   const result = await new ToolDispatcher(registry).dispatch({ name: "far:t" });
   return result.ok ? String(result.content) : result.error.code;
 }

@@ -85,7 +85,7 @@ describe("the tools of GitHub's MCP server", () => {
     const { tools } = importTools("mcp", document);
     const back = importOpenApi(exportTools(tools, "openapi").tools);
     assertEquals([back.warnings, back.rejected], [[], []]);
-    const told = (list: typeof tools): unknown =>
+    const textsOf = (list: typeof tools): unknown =>
       list.map(({ id, title, description, parameters, annotations, risk }) => ({
         id,
         title,
@@ -94,6 +94,6 @@ describe("the tools of GitHub's MCP server", () => {
         annotations,
         risk,
       })).toSorted((a, b) => a.id < b.id ? -1 : 1);
-    assertEquals(told(back.tools), told(tools));
+    assertEquals(textsOf(back.tools), textsOf(tools));
   });
 });

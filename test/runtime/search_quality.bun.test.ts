@@ -117,7 +117,7 @@ describe("search over the catalogues of others", () => {
   if (github !== undefined) catalogues.set("GitHub", github);
   // Other pairs of a catalogue and questions are omitted: they have tools for most questions.
   for (
-    const [catalogue, asked] of [
+    const [catalogue, questionSet] of [
       ["dev_metatool", "dev_sealtools"],
       ["dev_livemcp", "dev_sealtools"],
       ["GitHub", "dev_sealtools"],
@@ -125,16 +125,16 @@ describe("search over the catalogues of others", () => {
       ["GitHub", "dev_livemcp"],
     ] as const
   ) {
-    const given = catalogues.get(catalogue);
-    const questions = sets.get(asked)?.questions;
+    const known = catalogues.get(catalogue);
+    const questions = sets.get(questionSet)?.questions;
     const withBoth = maybe(
-      given !== undefined && questions !== undefined,
+      known !== undefined && questions !== undefined,
       "../shared/data is not there",
     );
     withBoth(
-      `returns nothing for half of ${asked}'s questions, which ${catalogue} does not serve`,
+      `returns nothing for half of ${questionSet}'s questions, which ${catalogue} does not serve`,
       () => {
-        const plue = plueSearch(given ?? []);
+        const plue = plueSearch(known ?? []);
         const silent = questions?.filter(({ query }) => plue(query).length === 0) ?? [];
         assertGreater(silent.length / (questions?.length ?? 0), 0.5);
       },

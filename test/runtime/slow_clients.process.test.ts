@@ -10,7 +10,7 @@ import { serve, type Served } from "./serve.ts";
 
 const isDeno = "Deno" in globalThis;
 const errors: unknown[] = [];
-let told = Promise.withResolvers<void>();
+let notified = Promise.withResolvers<void>();
 const registry = new ToolRegistry({
   tools: [{ name: "ping", description: "Answers.", risk: "safe", execute: () => "pong" }],
 });
@@ -24,7 +24,7 @@ function appWith(bodyTimeoutMs: number) {
   const app = createToolHandler(registry, {
     ...options,
     bodyTimeoutMs,
-    observe: { access: () => told.resolve() },
+    observe: { access: () => notified.resolve() },
   });
   app.all("/mcp", createMcpEndpoint(registry, { ...options, bodyTimeoutMs }).handle);
   return app;
@@ -78,12 +78,12 @@ describe("a slow client", () => {
   maybe("Bun" in globalThis, "only Bun is told how long a connection may be silent")(
     "that sends its body for as long as it may is not cut off before that",
     async () => {
-      const told: number[] = [];
+      const limits: number[] = [];
       const isSlow = Promise.withResolvers<void>();
       const server = {
         requestIP: () => null,
         timeout(_: Request, seconds: number) {
-          told.push(seconds);
+          limits.push(seconds);
           isSlow.resolve();
         },
       };
@@ -102,7 +102,7 @@ describe("a slow client", () => {
         request,
         server,
       );
-      assertEquals(told, [0, 10]);
+      assertEquals(limits, [0, 10]);
     },
   );
 
@@ -141,14 +141,14 @@ describe("a slow client", () => {
   }
 
   it("that disconnects while its body is read does not cause a server error", async () => {
-    told = Promise.withResolvers<void>();
+    notified = Promise.withResolvers<void>();
     const socket = await open(head("/tools/ping/execute", "Content-Length: 100"));
     // When the server has answered a later request, it has received this one too.
     await (await fetch(`${served.url}/healthz`)).text();
-    await told.promise;
-    told = Promise.withResolvers<void>();
+    await notified.promise;
+    notified = Promise.withResolvers<void>();
     socket.destroy();
-    await told.promise;
+    await notified.promise;
     assertEquals(errors, []);
   });
 

@@ -169,8 +169,8 @@ export function aSchema(choices: SchemaChoices = {}): fc.Arbitrary<AnySchema> {
         object,
         list,
         logic,
-        fc.tuple(words, inner).map(([said, one]) =>
-          typeof one === "boolean" ? one : { ...said, ...one }
+        fc.tuple(words, inner).map(([annotations, one]) =>
+          typeof one === "boolean" ? one : { ...annotations, ...one }
         ),
       ),
     };

@@ -23,7 +23,7 @@ export function watchGeneratedCode(work: () => void): GeneratedCode {
       const outer = Reflect.construct(target, args);
       seen.made++;
       return new Proxy(outer, {
-        apply: (call, self, given) => count(Reflect.apply(call, self, given)),
+        apply: (call, self, args) => count(Reflect.apply(call, self, args)),
       });
     },
   });

@@ -21,7 +21,7 @@ export class FakeClock implements Clock {
   setTimeout(wake: () => void, ms: number): () => void {
     const timer = { at: this.#now + ms, wake };
     this.timers.add(timer);
-    for (const tell of this.#onArmed.splice(0)) tell();
+    for (const resolve of this.#onArmed.splice(0)) resolve();
     return () => void this.timers.delete(timer);
   }
 

@@ -28,11 +28,11 @@ for (const [name, executor] of Object.entries(await allExecutors())) {
         return { status: response.status, body: await response.json() };
       };
       const call = { callId: "c1", arguments: { code: PROGRAM } };
-      const asked = await send("/tools/run_code/execute", call);
-      assertEquals([asked.status, asked.body.questions.length], [202, 2]);
-      const questions: readonly { readonly key: string }[] = asked.body.questions;
+      const first = await send("/tools/run_code/execute", call);
+      assertEquals([first.status, first.body.questions.length], [202, 2]);
+      const questions: readonly { readonly key: string }[] = first.body.questions;
       const answers = Object.fromEntries(questions.map(({ key }) => [key, { action: "accept" }]));
-      const ended = await send("/calls/c1", { ticket: asked.body.ticket, answers });
+      const ended = await send("/calls/c1", { ticket: first.body.ticket, answers });
       assertEquals([ended.status, ended.body.content], [200, REMINDED]);
     });
 
@@ -43,9 +43,9 @@ for (const [name, executor] of Object.entries(await allExecutors())) {
           capabilities: { elicitation: { form: {} } },
           versionNegotiation: { mode },
         });
-        const asked: string[] = [];
+        const questions: string[] = [];
         client.setRequestHandler("elicitation/create", ({ params }) => {
-          asked.push(params.message);
+          questions.push(params.message);
           return accept({}) as never;
         });
         const app = service();
@@ -61,7 +61,7 @@ for (const [name, executor] of Object.entries(await allExecutors())) {
           arguments: { code: PROGRAM },
         });
         assertEquals(content, [{ type: "text", text: JSON.stringify(REMINDED) }]);
-        assertEquals(asked.length, 2);
+        assertEquals(questions.length, 2);
         await client.close();
       });
     }

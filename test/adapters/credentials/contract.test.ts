@@ -4,7 +4,7 @@ import { credentials, fromContext } from "@plue/tools/credentials";
 import { describeLayer, ran, stopped } from "../../contract/layer_contract.ts";
 import { broken, never } from "../../unit/execute/support.ts";
 
-const given = fromContext(() => "a token");
+const source = fromContext(() => "a token");
 const tool = { credentials: { hub: {} } };
 
 describeLayer(
@@ -23,7 +23,7 @@ describeLayer(
       "fails a call whose source returns a token that does not fit into a header",
       "unavailable",
       {
-        layers: [credentials(given)],
+        layers: [credentials(source)],
         tool,
       },
       1,

@@ -290,17 +290,17 @@ describe("credentials() without a credential", () => {
 
   it("shows the URL to a caller that can answer, waits, and continues by itself", async () => {
     const source = new SlowSource();
-    const asked: plue.Question[] = [];
+    const questions: plue.Question[] = [];
     const dispatcher = new ToolDispatcher(registry, { credentials: credentials(source) });
     const result = await dispatcher.dispatch({ name: "t" }, {
       onQuestion(question) {
-        asked.push(question);
+        questions.push(question);
         queueMicrotask(() => source.permit());
         return { action: "accept" };
       },
     });
     assertEquals(contentOf(result), TOKEN.length);
-    assertEquals(asked, [{
+    assertEquals(questions, [{
       key: "credential.hub.1",
       kind: "authorization",
       message: 'Allow "t" to act as you at hub (repo)',
@@ -336,11 +336,11 @@ describe("credentials() without a credential", () => {
       get: () => ({ url: "https://hub.example/", arrived: () => Promise.resolve() }),
     };
     const other = new ToolDispatcher(registry, { credentials: credentials(never) });
-    let asked = 0;
+    let questions = 0;
     const result = await other.dispatch({ name: "t" }, {
-      onQuestion: () => (asked++, { action: "accept" }),
+      onQuestion: () => (questions++, { action: "accept" }),
     });
-    assertEquals([contentOf(result), asked], ["denied", 3]);
+    assertEquals([contentOf(result), questions], ["denied", 3]);
   });
 
   it("fails a call whose caller cannot be asked", async () => {

@@ -62,8 +62,8 @@ describe("ProviderClient", () => {
 
   it("takes a token without a type, with a list of scopes, null, and an ID token of an unknown issuer", async () => {
     const claims = btoa(JSON.stringify({ iss: "https://accounts.example.com", aud: "plue" }));
-    const given = { access_token: "token", expires_in: null, refresh_token: null, scope: ["repo"] };
-    const json = JSON.stringify({ ...given, id_token: `e30.${claims}.x` });
+    const input = { access_token: "token", expires_in: null, refresh_token: null, scope: ["repo"] };
+    const json = JSON.stringify({ ...input, id_token: `e30.${claims}.x` });
     assertEquals((await tokensFrom(json)).token, "token");
   });
 

@@ -170,11 +170,11 @@ describe("runTools()", () => {
       [clientOf(), undefined, right, "the request's messages must be a list"],
       [clientOf(), request, undefined, "target"],
     ];
-    for (const [client, body, given, words] of rows) {
+    for (const [client, body, settings, words] of rows) {
       const error = await runTools(
         client as ReturnType<typeof clientOf>,
         body as typeof request,
-        given as plue.RunToolsOptions<"anthropic">,
+        settings as plue.RunToolsOptions<"anthropic">,
       ).then(() => undefined, (error: unknown) => error);
       assert(error instanceof TypeError || error instanceof RangeError, words);
       assertStringIncludes(error.message, words);
@@ -197,8 +197,8 @@ describe("runTools()", () => {
       { length: 129 },
       (_, at) => defineTool({ name: `t${at}`, description: "One." }),
     );
-    const given = { ...optionsFor(), ...CHAT, tools: many };
-    const run = runTools({ chat: { completions: { create } } }, request, given);
+    const settings = { ...optionsFor(), ...CHAT, tools: many };
+    const run = runTools({ chat: { completions: { create } } }, request, settings);
     await assertRejects(() => run, TypeError, 'Cannot export "t');
   });
 });

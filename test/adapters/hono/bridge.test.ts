@@ -81,14 +81,14 @@ describe("POST /tools/:id/execute?bridge=1", () => {
       requiresApproval: true,
       execute: () => ++runs,
     });
-    const asked: string[] = [];
+    const received: string[] = [];
     const entries: hono.AccessEntry[] = [];
     const app = hono.createToolHandler(registry, {
       openExecution: true,
       bridge: createToolBridge,
       dispatch: {
         approve: ({ tool }) => {
-          asked.push(tool.id);
+          received.push(tool.id);
           return true;
         },
       },
@@ -98,7 +98,7 @@ describe("POST /tools/:id/execute?bridge=1", () => {
     const through = await (await call(app, "call_tool", { name: "deploy" }, key)).json();
     const direct = await (await execute(app, "deploy", { arguments: {} }, key)).json();
     assertEquals([through.content, direct.content, direct.replayed], [1, 1, true]);
-    assertEquals(asked, ["deploy"]);
+    assertEquals(received, ["deploy"]);
     const { tools } = await (await app.request(`${BASE}/metrics`)).json();
     assertEquals(tools.map(({ id, calls }: { id: string; calls: number }) => [id, calls]), [
       ["deploy", 2],

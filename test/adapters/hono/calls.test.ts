@@ -66,11 +66,11 @@ describe("a call that waits, over HTTP", () => {
   it("continues in another process, and repeats the question without an answer", async () => {
     const { body: { ticket } } = await service()("POST", RUN, CALL);
     const other = service();
-    const asked = await other("POST", "/calls/c%201", { ticket });
-    assertEquals([asked.status, asked.headers.get("location")], [202, "/calls/c%201"]);
-    assertEquals(asked.body.questions.length, 1);
+    const again = await other("POST", "/calls/c%201", { ticket });
+    assertEquals([again.status, again.headers.get("location")], [202, "/calls/c%201"]);
+    assertEquals(again.body.questions.length, 1);
     const answers = { sure: { action: "decline" } };
-    const { body } = await other("POST", "/calls/c%201", { ticket: asked.body.ticket, answers });
+    const { body } = await other("POST", "/calls/c%201", { ticket: again.body.ticket, answers });
     assertEquals(body.content, "kept");
   });
 

@@ -15,9 +15,9 @@ describe("GET /tools", () => {
       tools: [toolOf("note-read", undefined, { risk: "safe" })],
       index: () => ({
         ...words,
-        search: (...asked) => {
+        search: (...args) => {
           searches++;
-          return Promise.resolve(words.search(...asked));
+          return Promise.resolve(words.search(...args));
         },
       }),
     });

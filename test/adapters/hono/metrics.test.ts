@@ -72,7 +72,7 @@ describe("GET /metrics", () => {
   /**
    * One dispatcher, read by its host, by a caller with fewer tools, and by a caller with `explain`.
    */
-  async function asked(accept: string) {
+  async function metricsFor(accept: string) {
     const app = createToolHandler(sampleRegistry(), {
       authorize: (request) => {
         const who = request.headers.get("x-who");
@@ -90,7 +90,7 @@ describe("GET /metrics", () => {
   }
 
   it("sums over exactly the caller's tools", async () => {
-    const ask = await asked("application/json");
+    const ask = await metricsFor("application/json");
     const figures = async (who: string): Promise<unknown[]> => {
       const { calls, failed, inFlight, queued, unknownTool, tools } = JSON.parse(await ask(who));
       return [calls, failed, inFlight, queued, unknownTool, tools.length];
@@ -142,7 +142,7 @@ describe("GET /metrics", () => {
   });
 
   it("shows no hidden tools in the text either", async () => {
-    const ask = await asked("text/plain");
+    const ask = await metricsFor("text/plain");
     assertStringIncludes(await ask("owner"), 'plue_tool_calls_total{tool="task:approve"} 1');
     for (const [who, totals] of [["owner", false], ["guest", false], ["operator", true]] as const) {
       const text = await ask(who);

@@ -52,9 +52,9 @@ describe("GET /openapi.json", () => {
     const description = "x".repeat(900_000);
     for (let at = 0; at < 10; at++) registry.registerTool({ name: `t${at}`, description });
     let count = 0;
-    const exportTools = ((...given: Parameters<typeof formats.exportTools>) => {
+    const exportTools = ((...args: Parameters<typeof formats.exportTools>) => {
       count++;
-      return formats.exportTools(...given);
+      return formats.exportTools(...args);
     }) as typeof formats.exportTools;
     const app = createToolHandler(registry, { formats: serveFormats({ ...formats, exportTools }) });
     for (let at = 0; at < 2; at++) await documentOf(app);

@@ -129,9 +129,9 @@ describe("composeToolHandler()", () => {
       assertEquals(response.headers.has("traceparent"), true);
     }
     assertEquals(statuses, [200, 429, 404]);
-    const asked = { ...headers, "access-control-request-method": "POST" };
+    const request = { ...headers, "access-control-request-method": "POST" };
     const preflight = await fetch(
-      new Request(`${BASE}/any`, { method: "OPTIONS", headers: asked }),
+      new Request(`${BASE}/any`, { method: "OPTIONS", headers: request }),
     );
     assertEquals(preflight.status, 204);
     assertEquals(entries.map(({ route, status }) => [route, status]), [

@@ -206,18 +206,18 @@ describe("jwtAuth({ jwksUrl })", () => {
   /** Runs a test with a clock and the given responses of the issuer. The last one is repeated. */
   async function withIssuer(
     answers: readonly (() => Response | Promise<Response>)[],
-    test: (issuer: { readonly asked: () => number; pass(ms: number): void }) => Promise<void>,
+    test: (issuer: { readonly count: () => number; pass(ms: number): void }) => Promise<void>,
   ): Promise<void> {
     const { fetch } = globalThis;
     const { now } = Date;
     let passed = 0;
-    let asked = 0;
+    let count = 0;
     Date.now = () => now() + passed;
     globalThis.fetch =
       (async () =>
-        await answers[Math.min(asked++, answers.length - 1)]?.()) as unknown as typeof fetch;
+        await answers[Math.min(count++, answers.length - 1)]?.()) as unknown as typeof fetch;
     try {
-      await test({ asked: () => asked, pass: (ms) => void (passed += ms) });
+      await test({ count: () => count, pass: (ms) => void (passed += ms) });
     } finally {
       Object.assign(globalThis, { fetch });
       Object.assign(Date, { now });
@@ -235,15 +235,15 @@ describe("jwtAuth({ jwksUrl })", () => {
 
   it("fetches the keys once, again when they are old, and once for many callers", async () => {
     const token = await issuer.token();
-    await withIssuer([KEYS], async ({ asked, pass }) => {
+    await withIssuer([KEYS], async ({ count, pass }) => {
       const send = serve();
       const answers = await Promise.all(Array.from({ length: 50 }, () => send(token)));
       assertEquals(new Set(answers.map(({ status }) => status)), new Set([200]));
       // In workerd a request cannot wait for the fetch of another one.
       const begun = IS_WORKERS ? 50 : 1;
-      assertEquals(asked(), begun);
+      assertEquals(count(), begun);
       pass(600_000);
-      assertEquals([(await send(token)).status, asked()], [200, begun + 1]);
+      assertEquals([(await send(token)).status, count()], [200, begun + 1]);
     });
   });
 
@@ -251,26 +251,26 @@ describe("jwtAuth({ jwksUrl })", () => {
     const other = await createIssuer("k2");
     const both = () => Response.json({ keys: [...issuer.keys, ...other.keys] });
     const [token, unknown] = [await issuer.token(), await other.token()];
-    await withIssuer([KEYS, both], async ({ asked, pass }) => {
+    await withIssuer([KEYS, both], async ({ count, pass }) => {
       const send = serve();
       assertEquals((await send(token)).status, 200);
       for (let n = 0; n < 3; n++) assertEquals((await send(unknown)).status, 401);
-      assertEquals(asked(), 1);
+      assertEquals(count(), 1);
       pass(30_000);
-      assertEquals([(await send(unknown)).status, asked()], [200, 2]);
+      assertEquals([(await send(unknown)).status, count()], [200, 2]);
     });
   });
 
   it("uses the old keys while the issuer is down, and does not fetch at every request", async () => {
     const token = await issuer.token();
-    await withIssuer([KEYS, () => new Response(null, { status: 503 })], async ({ asked, pass }) => {
+    await withIssuer([KEYS, () => new Response(null, { status: 503 })], async ({ count, pass }) => {
       const send = serve();
       await send(token);
       pass(600_000);
       for (let n = 0; n < 3; n++) assertEquals((await send(token)).status, 200);
-      assertEquals(asked(), 2);
+      assertEquals(count(), 2);
       pass(30_000);
-      assertEquals([(await send(token)).status, asked()], [200, 3]);
+      assertEquals([(await send(token)).status, count()], [200, 3]);
     });
   });
 
@@ -283,7 +283,7 @@ describe("jwtAuth({ jwksUrl })", () => {
         ...["{}", "[]", '{"keys": 5}', "no", "null"].map((body) => () => new Response(body)),
       ]
     ) {
-      await withIssuer([fail, KEYS], async ({ asked, pass }) => {
+      await withIssuer([fail, KEYS], async ({ count, pass }) => {
         const errors: unknown[] = [];
         const send = serve(errors);
         const response = await send(token);
@@ -291,7 +291,7 @@ describe("jwtAuth({ jwksUrl })", () => {
         const { code, retryable } = await problemOf(response);
         assertEquals([code, retryable], ["issuer_unavailable", true]);
         assert(errors[0] instanceof Error && errors[0].cause instanceof Error);
-        assertEquals([(await send(token)).status, asked()], [503, 1]);
+        assertEquals([(await send(token)).status, count()], [503, 1]);
         // A malformed token is rejected with any keys.
         assertEquals((await send("sesame")).status, 401);
         pass(1_000);

@@ -11,19 +11,19 @@ const STREAM = { accept: "text/event-stream" };
 
 function observed(options: ToolHandlerOptions = {}) {
   const entries: AccessEntry[] = [];
-  const told: (() => void)[] = [];
+  const listeners: (() => void)[] = [];
   const app = createToolHandler(sampleRegistry(), {
     openExecution: true,
     ...options,
     observe: {
       access: (entry) => {
         entries.push(entry);
-        for (const tell of told.splice(0)) tell();
+        for (const listener of listeners.splice(0)) listener();
       },
       ...options.observe,
     },
   });
-  const next = (): Promise<void> => new Promise((resolve) => told.push(resolve));
+  const next = (): Promise<void> => new Promise((resolve) => listeners.push(resolve));
   return { app, entries, next };
 }
 
@@ -127,9 +127,9 @@ describe("the access log", () => {
     const { app, entries, next } = observed();
     const response = await execute(app, "echo", { arguments: { text: "x" } }, STREAM);
     assertEquals(entries.length, 0);
-    const told = next();
+    const logged = next();
     await allEvents(response);
-    await told;
+    await logged;
     assertEquals([entries[0]?.status, entries[0]?.calls[0]?.outcome], [200, "ok"]);
   });
 
@@ -142,10 +142,10 @@ describe("the access log", () => {
     for (const read of [true, false]) {
       const response = await app.request(`${BASE}/own`);
       assertEquals(entries.length, read ? 0 : 1);
-      const told = next();
+      const logged = next();
       if (read) assertEquals(await response.text(), "data: 1\n\n");
       else await response.body?.cancel();
-      await told;
+      await logged;
       assertMatch(response.headers.get("traceparent") ?? "", /^00-/);
     }
     assertEquals(entries.map(({ path, status }) => [path, status]), Array(2).fill(["/own", 200]));
@@ -162,9 +162,9 @@ describe("the access log", () => {
   it("writes an entry for a stream whose reader disconnected", async () => {
     const { app, entries, next } = observed();
     const response = await app.request(`${BASE}/events`);
-    const told = next();
+    const logged = next();
     await response.body?.cancel();
-    await told;
+    await logged;
     assertEquals([entries[0]?.route, entries[0]?.calls], ["/events", []]);
   });
 

@@ -30,18 +30,18 @@ describe("rateLimit", () => {
   });
 
   it("counts neither rejected callers nor health checks", async () => {
-    let asked = 0;
+    let count = 0;
     const app = hono.createToolHandler(sampleRegistry(), {
       authorize: () => new Response(null, { status: 401 }),
       rateLimit: {
         limit: 1,
         windowMs: 1_000,
-        store: { take: () => ({ count: ++asked, resetMs: 1 }) },
+        store: { take: () => ({ count: ++count, resetMs: 1 }) },
       },
     });
     await app.request(`${BASE}/tools`);
     await app.request(`${BASE}/healthz`);
-    assertEquals(asked, 0);
+    assertEquals(count, 0);
   });
 
   it("rejects requests when its store fails, hangs or returns invalid counts, and logs the error", async () => {
@@ -171,18 +171,18 @@ describe("limitFailedLogins()", () => {
     ] as const
   ) {
     it(`rejects all logins, and logs the error, if clientAddress ${what}`, async () => {
-      const told: unknown[] = [];
+      const reports: unknown[] = [];
       const authorize = hono.limitFailedLogins(() => ({}), {
         limit: 1,
         windowMs: 1,
         clientAddress: clientAddress as hono.FailedLoginsOptions["clientAddress"],
       });
-      const app = handler({ authorize, onError: (error) => void told.push(error) });
+      const app = handler({ authorize, onError: (error) => void reports.push(error) });
       const ask = async (headers: Record<string, string>): Promise<number> =>
         (await app.request(`${BASE}/tools`, { headers }, undefined)).status;
       assertEquals(await ask({ authorization: "Bearer x" }), 500);
-      assertStringIncludes(String(told[0]), "Cannot limit failed logins: ");
-      assertStringIncludes(String(told[0]), "clientAddress");
+      assertStringIncludes(String(reports[0]), "Cannot limit failed logins: ");
+      assertStringIncludes(String(reports[0]), "clientAddress");
       assertEquals(await ask({}), 200);
     });
   }

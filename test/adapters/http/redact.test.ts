@@ -6,8 +6,8 @@ const SECRET = 'a "quoted"/secret';
 
 describe("withoutSecrets()", () => {
   it("replaces secrets in texts and names, and in URLs", () => {
-    const given = { [SECRET]: [SECRET, 7, null], url: `?q=${encodeURIComponent(SECRET)}` };
-    assertEquals(withoutSecrets(given, [SECRET]), {
+    const input = { [SECRET]: [SECRET, 7, null], url: `?q=${encodeURIComponent(SECRET)}` };
+    assertEquals(withoutSecrets(input, [SECRET]), {
       "[credential]": ["[credential]", 7, null],
       url: "?q=[credential]",
     });

@@ -20,8 +20,8 @@ interface Given {
 }
 
 /** Answers one request without Hono. */
-async function ask(answer: http.RequestAnswer, given: Given = {}): Promise<Response> {
-  const { options = {}, headers = {}, body, executionCtx } = given;
+async function ask(answer: http.RequestAnswer, input: Given = {}): Promise<Response> {
+  const { options = {}, headers = {}, body, executionCtx } = input;
   const raw = new Request("http://localhost/any", {
     headers,
     ...(body === undefined ? {} : { method: "POST", body }),

@@ -39,23 +39,23 @@ function toolsWith(secret: unknown, name: string): ToolRegistry {
     },
   };
   const execute = async (
-    { how, [name]: given }: Record<string, string>,
+    { how, [name]: value }: Record<string, string>,
     context: ToolContext,
   ): Promise<unknown> => {
-    context.metadata({ given });
-    context.progress(1, 2, given);
-    if (how === "throw") throw new Error(`Wrong: ${given}; as JSON ${JSON.stringify({ given })}`);
+    context.metadata({ value });
+    context.progress(1, 2, value);
+    if (how === "throw") throw new Error(`Wrong: ${value}; as JSON ${JSON.stringify({ value })}`);
     if (how === "fail") {
       const issue = {
         path: "/x",
         keyword: "custom",
-        expected: given ?? "",
-        message: `Not ${given}`,
+        expected: value ?? "",
+        message: `Not ${value}`,
       };
-      return ToolResult.error("denied", `Not ${given}`, { issues: [issue] });
+      return ToolResult.error("denied", `Not ${value}`, { issues: [issue] });
     }
-    if (how === "ask") await context.ask("sure", { message: `Is ${given} right?` });
-    return { [name]: given, list: [given], deep: { x: given } };
+    if (how === "ask") await context.ask("sure", { message: `Is ${value} right?` });
+    return { [name]: value, list: [value], deep: { x: value } };
   };
   const tool = { name: "login", description: "Logs in.", parameters, returns: parameters, execute };
   const hidden = { ...tool, name: "hidden", risk: "high" };
@@ -212,7 +212,7 @@ describe("a secret", () => {
         name: "any",
         description: "Any.",
         parameters: { type: "object" },
-        execute: (given: unknown) => given,
+        execute: (value: unknown) => value,
       }],
     });
     const dispatcher = new ToolDispatcher(registry, { layers: [kept] });
@@ -230,8 +230,8 @@ describe("a secret", () => {
     const { call, records } = recorded([{ name: "any" }], { arguments: "redacted" });
     await call("any", { password: { [CANARY]: true } });
     await call("none", { [CANARY]: true });
-    const given = (await records()).map((record) => record.arguments);
-    assertEquals(given, [{ password: "[redacted]" }, "[redacted]"]);
+    const stored = (await records()).map((record) => record.arguments);
+    assertEquals(stored, [{ password: "[redacted]" }, "[redacted]"]);
   });
 
   it("is found in a schema that only a reference finds", async () => {

@@ -84,8 +84,8 @@ describe("journal()", () => {
     await call("pay", { euros: 5 }, { principal: "ann", onQuestion });
     await call("pay", { euros: 5 }, { principal: "bob" });
     await dispatcher.dispatch({ name: "pay", arguments: { euros: 5 }, callId: "c3" });
-    const [asked, denied, ruled] = await records();
-    assertEquals(asked?.decisions, [{ by: "caller", verdict: "allow" }]);
+    const [approved, denied, ruled] = await records();
+    assertEquals(approved?.decisions, [{ by: "caller", verdict: "allow" }]);
     assertEquals(denied?.decisions, [{ by: "approver", verdict: "deny", reason: "late" }]);
     const decision = { by: "rule", name: "limit", verdict: "deny", reason: "full" } as const;
     assertEquals(ruled?.decisions, [decision]);

@@ -149,7 +149,7 @@ describe("record()", () => {
       ...REFUND,
       execute: ({ pin, euros }: { readonly pin: string; readonly euros: number }) => {
         if (euros === 2) throw new Error(`Wrong pin ${pin}`);
-        return { token: pin, said: `The pin is ${pin}`, refunded: euros, [pin]: 0 };
+        return { token: pin, text: `The pin is ${pin}`, refunded: euros, [pin]: 0 };
       },
     };
     const calls = (pin: string) => async (call: Fixture["call"]): Promise<unknown> => [
@@ -159,8 +159,8 @@ describe("record()", () => {
     const { text, call, layer } = await recorded(calls(secret), {}, [tool]);
     assertEquals(text.includes("7f3a91"), false);
     const [first] = await calls("another")(call) as readonly ToolResult[];
-    const said = "The pin is [redacted]";
-    const content = { token: "[redacted]", said, refunded: 1, "[redacted]": 0 };
+    const kept = "The pin is [redacted]";
+    const content = { token: "[redacted]", text: kept, refunded: 1, "[redacted]": 0 };
     assertEquals(first?.ok && first.content, content);
     layer.assertUsed();
   });

@@ -11,14 +11,14 @@ import { accept, beginSession, fetchFrom, legacyRequest, NAME, URL_OF_MCP } from
 
 const KEY = new Uint8Array(32).fill(7);
 
-const said = (answer: Answer): string =>
+const textOf = (answer: Answer): string =>
   answer.action === "accept" ? JSON.stringify(answer.content) : answer.action;
 
 /** A tool that asks a question, and counts its starts. */
 function asking(execute: NonNullable<Tool["execute"]>, fields: Partial<Tool> = {}): Tool {
   return defineTool({ name: "asks", description: "Asks.", ...fields, execute } as never);
 }
-const greet = asking(async (_, { ask }) => `Hello, ${said(await ask("user", NAME))}!`);
+const greet = asking(async (_, { ask }) => `Hello, ${textOf(await ask("user", NAME))}!`);
 
 const VISIT = {
   kind: "authorization",
@@ -26,7 +26,7 @@ const VISIT = {
   url: "https://login.example/",
 } as const;
 
-const login = asking(async (_, { ask }) => said(await ask("login", VISIT)));
+const login = asking(async (_, { ask }) => textOf(await ask("login", VISIT)));
 
 function endpoint(
   tools: readonly Tool[],
@@ -56,7 +56,7 @@ const PLACE = {
 } as const;
 
 const NAMED: NamedTools = {
-  age: () => [asking(async (_, { ask }) => said(await ask("age", AGE)))],
+  age: () => [asking(async (_, { ask }) => textOf(await ask("age", AGE)))],
   approved() {
     let runs = 0;
     return [
@@ -66,12 +66,12 @@ const NAMED: NamedTools = {
   both: () => [
     asking(async (_, { ask }) => {
       const answers = await Promise.all([ask("user", NAME), ask("login", VISIT)]);
-      return answers.map(said).join(" ");
+      return answers.map(textOf).join(" ");
     }),
   ],
-  deep: () => [asking(async (_, { ask }) => said(await ask("deep", unaskable)))],
+  deep: () => [asking(async (_, { ask }) => textOf(await ask("deep", unaskable)))],
   fallback: () => [
-    asking(async (_, { ask }) => said(await ask("login", VISIT).catch(() => ask("user", NAME)))),
+    asking(async (_, { ask }) => textOf(await ask("login", VISIT).catch(() => ask("user", NAME)))),
   ],
   greet: () => [greet],
   locate: () => [
@@ -108,30 +108,30 @@ async function older(
   mcp: Pick<McpEndpoint, "fetch">,
   capabilities: Record<string, unknown>,
   answer: () => unknown,
-): Promise<{ readonly client: Client; readonly asked: unknown[] }> {
-  const asked: unknown[] = [];
+): Promise<{ readonly client: Client; readonly requests: unknown[] }> {
+  const requests: unknown[] = [];
   const client = new Client({ name: "test", version: "1.0.0" }, {
     capabilities,
     versionNegotiation: { mode: "legacy" },
   });
   if ("elicitation" in capabilities) {
     client.setRequestHandler("elicitation/create", ({ params }) => {
-      asked.push(params);
+      requests.push(params);
       return answer() as never;
     });
   }
   await client.connect(
     new StreamableHTTPClientTransport(new URL(URL_OF_MCP), { fetch: fetchFrom(mcp) }),
   );
-  return { client, asked };
+  return { client, requests };
 }
 
 describe("questions to clients before 2026-07-28", () => {
   if (IS_WORKERS) {
     it("are not sent on Workers: the result explains what to do", async () => {
-      const { client, asked } = await older(endpoint([greet]), { elicitation: {} }, () => {});
+      const { client, requests } = await older(endpoint([greet]), { elicitation: {} }, () => {});
       const { isError, content } = await client.callTool({ name: "asks" });
-      assertEquals([isError, asked], [true, []]);
+      assertEquals([isError, requests], [true, []]);
       assertStringIncludes(JSON.stringify(content), "MCP 2026-07-28");
       await client.close();
     });
@@ -151,14 +151,14 @@ describe("questions to clients before 2026-07-28", () => {
 
   for (const tickets of [true, false]) {
     it(`are sent on the stream of the call (tickets: ${tickets})`, async () => {
-      const { client, asked } = await older(
+      const { client, requests } = await older(
         endpoint([greet], { tickets }),
         { elicitation: {} },
         () => accept({ name: "Ann" }),
       );
       const { content } = await client.callTool({ name: "asks" });
       assertEquals(content, [{ type: "text", text: 'Hello, {"name":"Ann"}!' }]);
-      assertEquals(asked.length, 1);
+      assertEquals(requests.length, 1);
       await client.close();
     });
   }
@@ -181,13 +181,13 @@ describe("questions to clients before 2026-07-28", () => {
   it("of concurrent calls receive the answers to their own call", async () => {
     const two = asking(
       async ({ who }: { who: string }, { ask }) =>
-        `${who}: ${said(await ask("user", { ...NAME, message: who }))}`,
+        `${who}: ${textOf(await ask("user", { ...NAME, message: who }))}`,
       {
         parameters: { type: "object", properties: { who: { type: "string" } }, required: ["who"] },
       },
     );
-    const { client, asked } = await older(endpoint([two]), { elicitation: {} }, () => {
-      const { message } = asked.at(-1) as { readonly message: string };
+    const { client, requests } = await older(endpoint([two]), { elicitation: {} }, () => {
+      const { message } = requests.at(-1) as { readonly message: string };
       return accept({ name: message.toUpperCase() });
     });
     const results = await Promise.all(
@@ -280,13 +280,13 @@ describe("questions to clients before 2026-07-28", () => {
   });
 
   it("send an address to visit on the stream, or in the result", async () => {
-    const { client, asked } = await older(
+    const { client, requests } = await older(
       endpoint([login]),
       { elicitation: { url: {} } },
       () => ({ action: "accept" }),
     );
     await client.callTool({ name: "asks" });
-    const [{ mode, url, elicitationId }] = asked as [Record<string, string>];
+    const [{ mode, url, elicitationId }] = requests as [Record<string, string>];
     assertEquals([mode, url], ["url", "https://login.example/"]);
     assert(elicitationId !== undefined);
     await client.close();

@@ -281,7 +281,7 @@ describe("createMcpEndpoint()", () => {
       props: {},
     };
     for (
-      const [env, given] of [
+      const [env, input] of [
         // The platform arguments of Node's and Bun's servers, of Deno, and of Workers.
         [{ requestIP() {} }, undefined],
         [undefined, undefined],
@@ -294,7 +294,7 @@ describe("createMcpEndpoint()", () => {
           legacyRequest({ jsonrpc: "2.0", id: 1, method: "tools/call", params }),
         ]
       ) {
-        const response = await app.fetch(request, env, given);
+        const response = await app.fetch(request, env, input);
         assertEquals((await messageIn(response)).result?.["isError"], undefined);
       }
       assertEquals(seen.splice(0), [env, env]);
@@ -357,19 +357,19 @@ describe("clients that follow the list", () => {
     const mcp = createMcpEndpoint(registry, { authorize: () => ({}) });
     const client = await connect(mcp);
     let changes = 0;
-    let told = Promise.withResolvers<void>();
+    let notified = Promise.withResolvers<void>();
     client.setNotificationHandler("notifications/tools/list_changed", () => {
       changes++;
-      told.resolve();
+      notified.resolve();
     });
     const { closed } = await client.listen({ toolsListChanged: true });
     registry.registerTool({ name: "hidden", description: "Is not seen.", roles: ["control"] });
     registry.registerTool(named("two"));
-    await told.promise;
+    await notified.promise;
     assertEquals(changes, 1);
-    told = Promise.withResolvers();
+    notified = Promise.withResolvers();
     registry.unregisterTool("two");
-    await told.promise;
+    await notified.promise;
     assertEquals(changes, 2);
     await registry.dispose();
     assertEquals(await closed, "graceful");
@@ -428,12 +428,12 @@ describe("clients that follow the list", () => {
       tools: [named("one"), { ...named("maybe"), isAvailable: () => isThere }],
     });
     const client = await connect(createMcpEndpoint(registry));
-    const told = Promise.withResolvers<void>();
-    client.setNotificationHandler("notifications/tools/list_changed", () => told.resolve());
+    const notified = Promise.withResolvers<void>();
+    client.setNotificationHandler("notifications/tools/list_changed", () => notified.resolve());
     await client.listen({ toolsListChanged: true });
     isThere = true;
     registry.refresh();
-    await told.promise;
+    await notified.promise;
     const { tools } = await client.listTools();
     assertEquals(tools.map(({ name }) => name), ["maybe", "one"]);
     await client.close();

@@ -166,16 +166,16 @@ describe("plainRequestOf()", () => {
 
   it("does not read the signal of a request with a short call", async () => {
     const request = modernRequest("tools/call", { name: "add", arguments: { a: 1, b: 2 } });
-    let asked = 0;
+    let count = 0;
     Object.defineProperty(request, "signal", {
       get() {
-        asked++;
+        count++;
         return new AbortController().signal;
       },
     });
     const mcp = createMcpEndpoint(new ToolRegistry({ tools: [add] }), { openExecution: true });
     const { result } = await (await mcp.fetch(request)).json();
-    assertEquals([result.structuredContent, asked], [{ sum: 3 }, 0]);
+    assertEquals([result.structuredContent, count], [{ sum: 3 }, 0]);
   });
 
   it("responds to a request for the first page of a list", async () => {

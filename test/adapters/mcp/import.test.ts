@@ -380,19 +380,19 @@ describe("importMcpServer({ mayAsk })", () => {
       mayAsk: true,
       http: { fetch: fetchFrom(mcp) },
     });
-    const asked: string[] = [];
+    const received: string[] = [];
     const result = await new ToolDispatcher(registry).dispatch({ name: "far:greet" }, {
       onQuestion({ message }) {
-        asked.push(message);
-        return { action: "accept", content: { name: `${asked.length}` } };
+        received.push(message);
+        return { action: "accept", content: { name: `${received.length}` } };
       },
     });
-    assertEquals(asked, [
+    assertEquals(received, [
       'The MCP server of "greet" asks: First?',
       'The MCP server of "greet" asks: Last?',
     ]);
-    const said = [1, 2].map((n) => `{"action":"accept","content":{"name":"${n}"}}`).join(" ");
-    assertEquals(result.ok && result.content, said);
+    const texts = [1, 2].map((n) => `{"action":"accept","content":{"name":"${n}"}}`).join(" ");
+    assertEquals(result.ok && result.content, texts);
     assertEquals(runs(), 1);
   });
 

@@ -163,7 +163,7 @@ describe("an imported server that sends too much", () => {
   });
 
   it("receives few responses at a time to its own requests", async () => {
-    const asked = Array.from({ length: 500 }, (_, index) => ({
+    const requested = Array.from({ length: 500 }, (_, index) => ({
       jsonrpc: "2.0",
       id: `ask-${index}`,
       method: index % 2 === 0 ? "sampling/createMessage" : "ping",
@@ -180,7 +180,7 @@ describe("an imported server that sends too much", () => {
           open--;
         }
         if (message.method === "tools/list") return resultOf(message.id, { tools: [tool("call")] });
-        const events = [...asked, resultOf(message.id, { content: [] })];
+        const events = [...requested, resultOf(message.id, { content: [] })];
         const body = events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join("");
         return new Response(body, { headers: { "content-type": "text/event-stream" } });
       }),
@@ -430,11 +430,11 @@ describe("importMcpServer() that is aborted", () => {
 
   it("rejects at an abort while the store of its pins is silent, and registers nothing", async () => {
     const { toolPins } = await import("@plue/tools/pins");
-    const asked = Promise.withResolvers<void>();
+    const requested = Promise.withResolvers<void>();
     const answer = Promise.withResolvers<undefined>();
     const pins = toolPins({
       load() {
-        asked.resolve();
+        requested.resolve();
         return answer.promise;
       },
       save: () => Promise.resolve(),
@@ -446,7 +446,7 @@ describe("importMcpServer() that is aborted", () => {
       { signal: caller.signal, pins, registry },
     );
     importing.catch(() => {});
-    await asked.promise;
+    await requested.promise;
     caller.abort(new Error("Enough"));
     await assertRejects(() => importing, Error, "Enough");
     answer.resolve(undefined);

@@ -53,8 +53,8 @@ export function fetchRaw(
     if (message.method === undefined || message.id === undefined) {
       return new Response(null, { status: 202 });
     }
-    const said = greeting(message) ?? await answer(message, init);
-    return said instanceof Response ? said : json(said);
+    const reply = greeting(message) ?? await answer(message, init);
+    return reply instanceof Response ? reply : json(reply);
   };
 }
 

@@ -250,11 +250,11 @@ describe("questions of a task", () => {
     ], { taskAfterMs: 1 });
     const call = { name: "job", arguments: {} };
     // This client does not support tasks, so even a long call does not become a task.
-    const { result: asked } = await send("tools/call", call, {
+    const { result: first } = await send("tools/call", call, {
       capabilities: { elicitation: { form: {} } },
     });
-    assertEquals([asked.resultType, "taskId" in asked], ["input_required", false]);
-    const { requestState } = asked;
+    assertEquals([first.resultType, "taskId" in first], ["input_required", false]);
+    const { requestState } = first;
     const inputResponses = { name: accept({ name: "Ann" }) };
     const { result: task } = await send("tools/call", { ...call, requestState, inputResponses });
     assertEquals([task.resultType, "requestState" in task], ["task", false]);

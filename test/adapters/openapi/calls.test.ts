@@ -9,19 +9,19 @@ import { ToolDispatcher, ToolRegistry, type ToolResult } from "../../../mod.ts";
 import { credentials, fromContext } from "../../../src/adapters/credentials/mod.ts";
 import { call } from "../../support/call_tool.ts";
 import data from "./calls.json" with { type: "json" };
-import { api, type Asked, fakeApi, petStore, respond, respondWith } from "./fake_api.ts";
+import { api, fakeApi, petStore, respond, respondWith, type SentRequest } from "./fake_api.ts";
 
 /** Calls an operation of the pet store, and returns the result and the only request. */
 async function ask(
   name: string,
   args: unknown,
   answer = respond(200, "[]"),
-): Promise<{ readonly result: ToolResult; readonly asked: Asked | undefined }> {
-  const { fetch, asked } = fakeApi(() => answer);
+): Promise<{ readonly result: ToolResult; readonly requests: SentRequest | undefined }> {
+  const { fetch, requests } = fakeApi(() => answer);
   const { tools } = importOpenApi(petStore(), { fetch });
   const result = await call(tools, name, args);
-  assert(asked.length <= 1);
-  return { result, asked: asked[0] };
+  assert(requests.length <= 1);
+  return { result, requests: requests[0] };
 }
 
 type Headers = Readonly<Record<string, string>>;
@@ -30,12 +30,12 @@ type Headers = Readonly<Record<string, string>>;
 async function send(path: string, parameter: object, value: unknown): Promise<
   { readonly url?: string | undefined; readonly headers: Headers; readonly result: ToolResult }
 > {
-  const { fetch, asked } = fakeApi();
+  const { fetch, requests } = fakeApi();
   const operation = { operationId: "op", parameters: [{ name: "p", ...parameter }] };
   const document = api(path, "get", operation);
   const { tools } = importOpenApi(document, { fetch, baseUrl: "https://api.example/v1/" });
   const result = await call(tools, "op", value === undefined ? {} : { p: value });
-  return { url: asked[0]?.url, headers: asked[0]?.request.headers ?? {}, result };
+  return { url: requests[0]?.url, headers: requests[0]?.request.headers ?? {}, result };
 }
 
 type Row = readonly [parameter: object, value: unknown, written: string];
@@ -66,25 +66,25 @@ describe("an imported operation", () => {
         post: { operationId: "order", responses },
       },
     };
-    const { fetch, asked } = fakeApi(() => respond(200, "[1]"));
+    const { fetch, requests } = fakeApi(() => respond(200, "[1]"));
     const { tools } = importOpenApi({ openapi: "3.1.0", paths }, {
       fetch,
       baseUrl: "https://api.example",
       returns: "reads",
     });
     const dispatcher = new ToolDispatcher(new ToolRegistry({ tools }));
-    const said: unknown[] = [];
-    const metadata = (value: unknown) => void said.push(value);
+    const events: unknown[] = [];
+    const metadata = (value: unknown) => void events.push(value);
     const read = await dispatcher.dispatch({ name: "list" }, { metadata });
     assertEquals(!read.ok && read.error.code, "invalid_result");
-    said.length = 0;
+    events.length = 0;
     const written = await dispatcher.dispatch({ name: "order" }, { metadata });
     assertEquals(written.ok && written.content, [1]);
-    assertEquals(said, [{
+    assertEquals(events, [{
       type: "warning",
       message: "The response to order does not match its schema; the call was made",
     }]);
-    assertEquals(asked.length, 2);
+    assertEquals(requests.length, 2);
   });
 
   for (
@@ -92,11 +92,11 @@ describe("an imported operation", () => {
       .calls as never as readonly Call[]
   ) {
     it(title, async () => {
-      const { fetch, asked } = fakeApi(() => respond(...answer ?? [200, "[]"] as const));
+      const { fetch, requests } = fakeApi(() => respond(...answer ?? [200, "[]"] as const));
       const { tools } = importOpenApi(petStore(), { fetch, ...options });
       const result = await call(tools, name, args);
-      assertEquals(asked.length, request === undefined ? 0 : 1);
-      const { url, request: { headers, ...sent } } = asked[0] ?? { request: { headers: {} } };
+      assertEquals(requests.length, request === undefined ? 0 : 1);
+      const { url, request: { headers, ...sent } } = requests[0] ?? { request: { headers: {} } };
       const all: Readonly<Record<string, unknown>> = { url, ...headers, ...sent };
       for (const [field, value] of Object.entries(request ?? {})) {
         assertEquals([field, all[field] ?? null], [field, value]);
@@ -108,15 +108,15 @@ describe("an imported operation", () => {
   }
 
   it("sends forms of several parts, and no value can end its part", async () => {
-    const { fetch, asked } = fakeApi();
+    const { fetch, requests } = fakeApi();
     const requestBody = { content: { "multipart/form-data": { schema: { type: "object" } } } };
     const document = api("/a", "post", { operationId: "op", requestBody });
     const { tools } = importOpenApi(document, { fetch, baseUrl: "https://api.example" });
     await call(tools, "op", { 'a"\r\nb': "1", list: ["x", { y: 2 }] });
-    const type = asked[0]?.request.headers["content-type"] ?? "";
+    const type = requests[0]?.request.headers["content-type"] ?? "";
     const boundary = type.slice(type.indexOf("plue-"));
     assertEquals(type, `multipart/form-data; boundary=${boundary}`);
-    assertEquals(asked[0]?.request.body?.split(`--${boundary}`), [
+    assertEquals(requests[0]?.request.body?.split(`--${boundary}`), [
       "",
       '\r\ncontent-disposition: form-data; name="a%22%0D%0Ab"\r\n\r\n1\r\n',
       '\r\ncontent-disposition: form-data; name="list"\r\n\r\nx\r\n',
@@ -161,17 +161,17 @@ describe("an imported operation", () => {
   }
 
   it("rejects two parameters that together form a path to a parent", async () => {
-    const { fetch, asked } = fakeApi();
+    const { fetch, requests } = fakeApi();
     const parameters = ["p", "q"].map((name) => ({ name, in: "path", required: true }));
     const document = api("/a/{p}{q}", "get", { operationId: "op", parameters });
     const { tools } = importOpenApi(document, { fetch, baseUrl: "https://api.example" });
     const result = await call(tools, "op", { p: ".", q: "." });
-    assertEquals(asked, []);
+    assertEquals(requests, []);
     assertEquals(!result.ok && result.error.code, "invalid_arguments");
   });
 
   it("sends the given credentials, which take precedence over arguments", async () => {
-    const { fetch, asked } = fakeApi();
+    const { fetch, requests } = fakeApi();
     const seen: unknown[] = [];
     const parameters = [{ name: "token", in: "query" }, { name: "X-Token", in: "header" }];
     const { tools } = importOpenApi(api("/a", "get", { operationId: "op", parameters }), {
@@ -186,9 +186,9 @@ describe("an imported operation", () => {
       },
     });
     await call(tools, "op", { token: "mine", "X-Token": "mine" });
-    assertEquals(asked[0]?.url, "https://api.example/a?token=s%26t");
-    assertEquals(asked[0]?.request.headers["x-token"], "secret");
-    assertEquals(asked[0]?.request.headers["authorization"], "Bearer b");
+    assertEquals(requests[0]?.url, "https://api.example/a?token=s%26t");
+    assertEquals(requests[0]?.request.headers["x-token"], "secret");
+    assertEquals(requests[0]?.request.headers["authorization"], "Bearer b");
     assertEquals(seen, ["op", "string"]);
   });
 
@@ -229,11 +229,11 @@ describe("an imported operation", () => {
         "/d": { ...operation("d"), servers: [{ url: "http://api.example" }] },
       },
     };
-    const { fetch, asked } = fakeApi();
+    const { fetch, requests } = fakeApi();
     const authorize = (): Credentials => ({ headers: { authorization: "Bearer b" } });
     const { tools, warnings } = importOpenApi(document, { fetch, authorize });
     for (const { id } of tools) await call(tools, id, {});
-    assertEquals(asked.map(({ url }) => url), [
+    assertEquals(requests.map(({ url }) => url), [
       "https://api.example/v1/a",
       "https://api.example/v1/b",
       "https://api.example/v2/c",
@@ -253,7 +253,7 @@ describe("an imported operation", () => {
     const open = fakeApi();
     const plain = importOpenApi(document, { fetch: open.fetch });
     await call(plain.tools, "b", {});
-    assertEquals([open.asked[0]?.url, plain.warnings], ["https://evil.example/b", []]);
+    assertEquals([open.requests[0]?.url, plain.warnings], ["https://evil.example/b", []]);
     const fixed = importOpenApi(document, { fetch, authorize, baseUrl: "https://mine.example" });
     assertEquals(fixed.warnings, []);
   });
@@ -329,7 +329,7 @@ describe("an imported operation", () => {
 
   it("passes the signal of the call to fetch, and reports an abort", async () => {
     const controller = new AbortController();
-    const { fetch, asked } = fakeApi(({ request }) =>
+    const { fetch, requests } = fakeApi(({ request }) =>
       new Promise((_, reject) => {
         request.signal.addEventListener("abort", () => reject(request.signal.reason));
         controller.abort();
@@ -337,18 +337,18 @@ describe("an imported operation", () => {
     );
     const { tools } = importOpenApi(petStore(), { fetch });
     const result = await call(tools, "listPets", {}, controller.signal);
-    assertEquals(asked.length, 1);
+    assertEquals(requests.length, 1);
     assertEquals(!result.ok && result.error.code, "aborted");
   });
 
   it("sends an argument named __proto__ like any other", async () => {
     const { url } = await send("/a", { in: "query", name: "__proto__" }, undefined);
     assertEquals(url, "https://api.example/v1/a");
-    const { fetch, asked } = fakeApi();
+    const { fetch, requests } = fakeApi();
     const parameters = [{ name: "__proto__", in: "query" }];
     const document = api("/a", "get", { operationId: "op", parameters });
     const { tools } = importOpenApi(document, { fetch, baseUrl: "https://api.example" });
     await call(tools, "op", '{"__proto__":"x"}');
-    assertEquals(asked[0]?.url, "https://api.example/a?__proto__=x");
+    assertEquals(requests[0]?.url, "https://api.example/a?__proto__=x");
   });
 });

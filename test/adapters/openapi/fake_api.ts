@@ -4,7 +4,7 @@ import type { HttpFetch } from "../../../src/adapters/openapi/mod.ts";
 import store from "./pet_store.json" with { type: "json" };
 
 /** A request that was made. */
-export type Asked = { readonly url: string; readonly request: Parameters<HttpFetch>[1] };
+export type SentRequest = { readonly url: string; readonly request: Parameters<HttpFetch>[1] };
 
 /** A response with a text, in one chunk. */
 export function respond(
@@ -37,13 +37,13 @@ export function respondWith(
 
 /** A `fetch` that returns `answer` for everything. */
 export function fakeApi(
-  answer: (asked: Asked) => Response | Promise<Response> = () => respond(204, ""),
-): { readonly fetch: HttpFetch; readonly asked: Asked[] } {
-  const asked: Asked[] = [];
+  answer: (sent: SentRequest) => Response | Promise<Response> = () => respond(204, ""),
+): { readonly fetch: HttpFetch; readonly requests: SentRequest[] } {
+  const requests: SentRequest[] = [];
   return {
-    asked,
+    requests,
     fetch: (url, request) => {
-      asked.push({ url, request });
+      requests.push({ url, request });
       return Promise.resolve(answer({ url, request }));
     },
   };

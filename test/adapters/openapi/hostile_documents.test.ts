@@ -38,8 +38,8 @@ describe("importOpenApi()", () => {
       }),
     );
     fc.assert(
-      fc.property(document, (given) => {
-        const { tools } = importOpenApi(given);
+      fc.property(document, (value) => {
+        const { tools } = importOpenApi(value);
         assertEquals(new Set(tools.map(({ id }) => id)).size, tools.length);
       }),
       cases(400, 7),
@@ -103,8 +103,8 @@ describe("importOpenApi()", () => {
       }]),
     });
     fc.assert(
-      fc.property(document, (given) => {
-        const { tools } = importOpenApi(given, { fetch: () => Promise.reject(new Error("no")) });
+      fc.property(document, (value) => {
+        const { tools } = importOpenApi(value, { fetch: () => Promise.reject(new Error("no")) });
         assertEquals(new Set(tools.map(({ id }) => id)).size, tools.length);
       }),
       cases(150, 9),

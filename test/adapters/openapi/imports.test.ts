@@ -46,12 +46,12 @@ function at(value: unknown, [step, ...rest]: readonly string[]): unknown {
 describe("importOpenApi()", () => {
   for (const { title, document, options, expect, includes = {}, sends } of cases as ImportCase[]) {
     it(title, async () => {
-      const { fetch, asked } = fakeApi();
+      const { fetch, requests } = fakeApi();
       const sending = sends === undefined && !("/tools/0/execute" in expect)
         ? {}
         : { fetch, baseUrl: "https://api.example" };
-      const given = document === "pet store" ? petStore() : document;
-      const imported = importOpenApi(given, { ...options, ...sending });
+      const source = document === "pet store" ? petStore() : document;
+      const imported = importOpenApi(source, { ...options, ...sending });
       for (const [path, wanted] of Object.entries(expect)) {
         assertEquals([path, at(imported, path.slice(1).split("/"))], [path, wanted]);
       }
@@ -61,7 +61,7 @@ describe("importOpenApi()", () => {
       for (const [args, body] of sends ?? []) {
         const result = await call(imported.tools, "op", args);
         assert(result.ok, result.ok ? "" : result.error.message);
-        assertEquals(asked.at(-1)?.request.body ?? null, body);
+        assertEquals(requests.at(-1)?.request.body ?? null, body);
       }
     });
   }

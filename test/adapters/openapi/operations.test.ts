@@ -18,8 +18,8 @@ describe("importOpenApi()", () => {
 
   it("creates only definitions if it lacks a fetch, an address or a supported body", () => {
     const { fetch } = fakeApi();
-    const executable = (given: ImportResult): string[] =>
-      given.tools.filter(({ execute }) => execute !== undefined).map(({ name }) => name);
+    const executable = (imported: ImportResult): string[] =>
+      imported.tools.filter(({ execute }) => execute !== undefined).map(({ name }) => name);
     assertEquals(executable(importOpenApi(petStore())), []);
     const store = importOpenApi(petStore(), { fetch });
     assertEquals(store.tools.length - executable(store).length, 1);
@@ -81,7 +81,7 @@ describe("importOpenApi()", () => {
     const operation = (operationId: string, url: string) => ({
       get: { operationId, servers: [{ url }] },
     });
-    const { fetch, asked } = fakeApi();
+    const { fetch, requests } = fakeApi();
     const { tools } = importOpenApi({
       openapi: "3.1.0",
       paths: {
@@ -91,7 +91,7 @@ describe("importOpenApi()", () => {
       },
     }, { fetch, documentUrl: "https://api.example/docs/openapi.json?x=1" });
     for (const { id } of tools) await call(tools, id, {});
-    assertEquals(asked.map(({ url }) => url), [
+    assertEquals(requests.map(({ url }) => url), [
       "https://api.example/v1/a",
       "https://api.example/docs/v2/b",
       "https://api.example/c",

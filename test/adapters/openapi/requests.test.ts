@@ -20,9 +20,9 @@ function parameter(place: "query" | "header" | "cookie", name: string): Paramete
   return { key: "v", name, in: place, style: explode ? "form" : "simple", explode };
 }
 
-function build(given: HttpOperation, args: Record<string, unknown>): BuiltRequest | undefined {
+function build(operation: HttpOperation, args: Record<string, unknown>): BuiltRequest | undefined {
   try {
-    return buildRequest(given, SERVER, args, {});
+    return buildRequest(operation, SERVER, args, {});
   } catch (cause) {
     if (cause instanceof UnsendableArgument) return undefined;
     throw cause;

@@ -43,11 +43,11 @@ const CHANGES: readonly Change[] = cases;
 
 /** Imports lists one after the other, with the same pins. */
 function imports(store: PinStore = memoryStore(), options: Parameters<typeof toolPins>[1] = {}) {
-  const told: HeldTool[] = [];
-  const pins = toolPins(store, { onHeld: (held) => void told.push(held), ...options });
+  const reports: HeldTool[] = [];
+  const pins = toolPins(store, { onHeld: (held) => void reports.push(held), ...options });
   const next = (...tools: readonly Listed[]) =>
     importTools("mcp", tools, { namespace: "x", pins, execute: () => "done" });
-  return { next, told };
+  return { next, reports };
 }
 
 describe("toolPins() at the first import", () => {
@@ -60,11 +60,11 @@ describe("toolPins() at the first import", () => {
   });
 
   it("hides the first import with the option `hold`", async () => {
-    const { next, told } = imports(memoryStore(), { firstImport: "hold" });
+    const { next, reports } = imports(memoryStore(), { firstImport: "hold" });
     const { tools, held, approve } = await next(READ, LIST);
     assertEquals(tools, []);
     assertEquals(held.map(({ id, kind }) => [id, kind]), [["x:read", "new"], ["x:list", "new"]]);
-    assertEquals(told, [...held]);
+    assertEquals(reports, [...held]);
     assertEquals((await approve("x:list")).tools.map(({ id }) => id), ["x:list"]);
     assertEquals((await next(READ, LIST)).tools.map(({ id }) => id), ["x:list"]);
   });
@@ -96,7 +96,7 @@ describe("toolPins() at the first import", () => {
 describe("toolPins() and a tool that has changed", () => {
   for (const { what, tool, properties, schema, changes } of CHANGES) {
     it(`hides it and reports it: ${what}`, async () => {
-      const { next, told } = imports();
+      const { next, reports } = imports();
       await next(READ, LIST);
       const changed = { ...withProperties(properties, schema), ...tool };
       const { tools, held } = await next(changed, LIST);
@@ -106,7 +106,7 @@ describe("toolPins() and a tool that has changed", () => {
       assertEquals([one?.id, one?.kind], ["x:read", "changed"]);
       assertEquals(one?.changes.map(({ path, grade }) => [path, grade]), changes);
       assertEquals(one?.grade, one?.changes[0]?.grade);
-      assertEquals(told, [...held]);
+      assertEquals(reports, [...held]);
     });
   }
 
@@ -163,14 +163,14 @@ describe("toolPins() and a tool that has changed", () => {
   });
 
   it("reports each definition once", async () => {
-    const { next, told } = imports();
+    const { next, reports } = imports();
     await next(READ);
     const changed = { ...READ, title: "Reading" };
     await next(changed);
     await next(changed);
-    assertEquals(told.length, 1);
+    assertEquals(reports.length, 1);
     await next({ ...READ, title: "Reading it" });
-    assertEquals(told.length, 2);
+    assertEquals(reports.length, 2);
   });
 });
 
@@ -287,11 +287,11 @@ describe("toolPins() with a store that fails", () => {
 
   for (const [what, store, why] of FAULTS) {
     it(`hides all tools and reports it if it ${what}`, async () => {
-      const { next, told } = imports(store);
+      const { next, reports } = imports(store);
       const { tools, held, warnings, approve } = await next(READ, LIST);
       assertEquals(tools, []);
       assertEquals(held.map(({ kind }) => kind), ["unverified", "unverified"]);
-      assertEquals(told.length, 2);
+      assertEquals(reports.length, 2);
       assertEquals(held[0]?.tool.unavailableReason?.includes(why), true);
       assertEquals(warnings.map(({ rule, message }) => [rule, message.includes(why)]), [
         ["pins", true],

@@ -13,16 +13,16 @@ const registry = new ToolRegistry({
 });
 
 /** The policy program's input. */
-interface Told {
+interface PolicyInput {
   readonly user?: string;
   readonly tool: { readonly id: string; readonly riskLevel: number };
 }
 
 /** A loaded program whose rule returns the result of `rule`, or is undefined. */
-function program(rule: (told: Told) => unknown): OpaProgram {
+function program(rule: (input: PolicyInput) => unknown): OpaProgram {
   return {
-    evaluate(told) {
-      const result = rule(told as Told);
+    evaluate(input) {
+      const result = rule(input as PolicyInput);
       return result === undefined ? [] : [{ result }];
     },
   };
@@ -49,12 +49,12 @@ describe("opaPolicy()", () => {
   });
 
   it("passes the facts about a tool as JSON", () => {
-    let told: unknown;
-    const policy = opaPolicy(program((input) => (told = input, true)), {
+    let seen: unknown;
+    const policy = opaPolicy(program((input) => (seen = input, true)), {
       input: { user: "ada", tool: "not this" },
     });
     assertEquals(policy.allow(registry.getTool("chain:status")), true);
-    assertEquals(told, {
+    assertEquals(seen, {
       user: "ada",
       tool: {
         id: "chain:status",

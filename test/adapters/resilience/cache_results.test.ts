@@ -71,8 +71,8 @@ describe("cacheResults()", () => {
   });
 
   it("does not save a call its approval", async () => {
-    let asked = 0;
-    const { call } = answering([1], { layers: [cached()], approve: () => ++asked < 2 }, {
+    let count = 0;
+    const { call } = answering([1], { layers: [cached()], approve: () => ++count < 2 }, {
       requiresApproval: true,
     });
     assertEquals([outcome(await call()), outcome(await call())], [1, "denied"]);
@@ -133,7 +133,7 @@ describe("cacheResults()", () => {
 
   it("names the option that is not valid", () => {
     for (
-      const [options, says] of [
+      const [options, message] of [
         [{}, "tools is missing"],
         [{ tools: { t: {} } }, 'ttlMs of "t" is missing'],
         [{ tools: { t: { ttlMs: 1, tags: [""] } } }, 'tags of "t" must be'],
@@ -142,7 +142,7 @@ describe("cacheResults()", () => {
         [{ tools: {}, storeTimeoutMs: Infinity }, '"/storeTimeoutMs" must be a number'],
       ] as const
     ) {
-      assertThrows(() => cacheResults(options as never), Error, says);
+      assertThrows(() => cacheResults(options as never), Error, message);
     }
   });
 

@@ -144,14 +144,14 @@ describe("limitCalls()", () => {
       assertThrows(() => limitCalls([{ per: "session", limit }]), RangeError);
     }
     for (
-      const [limits, says] of [
+      const [limits, message] of [
         [[{ per: "day", limit: 1 }], "/0/per must be one of session, message, principal"],
         [[{ per: "session" }], "/0/limit is missing"],
         [[{ per: "session", limit: 1, off: "all" }], "off"],
         [{}, "must be a list"],
       ] as const
     ) {
-      assertThrows(() => limitCalls(limits as never), TypeError, says);
+      assertThrows(() => limitCalls(limits as never), TypeError, message);
     }
   });
 });

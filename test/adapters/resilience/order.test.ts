@@ -79,7 +79,7 @@ describe("the layers of resilience in a ToolDispatcher", () => {
 
 describe("the layers of resilience in a Dispatcher of the core", () => {
   it("work together with its other layers", async () => {
-    const asked: string[] = [];
+    const received: string[] = [];
     let runs = 0;
     const questioning = questions();
     const dispatcher = new Dispatcher(
@@ -97,10 +97,10 @@ describe("the layers of resilience in a Dispatcher of the core", () => {
       { layers: [approval(() => true), questioning, ...inOrder(), questioning.again] },
     );
     const onQuestion = ({ message }: { readonly message: string }): Answer => {
-      asked.push(message);
+      received.push(message);
       return { action: "accept" };
     };
     const result = await dispatcher.dispatch({ name: "t" }, { onQuestion });
-    assertEquals([outcome(result), runs, asked], [{ action: "accept" }, 2, ["Your name?"]]);
+    assertEquals([outcome(result), runs, received], [{ action: "accept" }, 2, ["Your name?"]]);
   });
 });

@@ -383,15 +383,15 @@ describe("explainCall()", () => {
 
   it("is a tool for callers, with the verdicts of their own session", async () => {
     const { dispatcher } = worldOf(list, [PAY, explainTool()]);
-    const asked = { tool: "bank:pay", arguments: { euros: 200 } };
+    const args = { tool: "bank:pay", arguments: { euros: 200 } };
     // This rule requires approval for every tool, including `explain_call`.
-    assertEquals(await callOf(dispatcher, "explain_call", asked), "approval_required");
+    assertEquals(await callOf(dispatcher, "explain_call", args), "approval_required");
     const registry = new ToolRegistry({ tools: [PAY, explainTool()] });
     const other = new ToolDispatcher(registry, { rules: rules([upTo(100)]) });
-    const result = await other.dispatch({ name: "explain_call", arguments: asked });
+    const result = await other.dispatch({ name: "explain_call", arguments: args });
     assertEquals(result.ok && (result.content as { verdict: string }).verdict, "deny");
     const hidden = other.withToolset(registry.select({ denyIds: ["bank:pay"] }));
-    const unknown = await hidden.dispatch({ name: "explain_call", arguments: asked });
+    const unknown = await hidden.dispatch({ name: "explain_call", arguments: args });
     assertEquals(
       unknown.ok && (unknown.content as { error: { code: string } }).error.code,
       "unknown_tool",

@@ -144,11 +144,11 @@ describe("plue serve -c", () => {
   });
 
   it("applies a file that changes while the sources are opened", async () => {
-    const asked = Promise.withResolvers<void>();
+    const received = Promise.withResolvers<void>();
     const answer = Promise.withResolvers<Response>();
-    await using server = await serving(() => (asked.resolve(), answer.promise));
+    await using server = await serving(() => (received.resolve(), answer.promise));
     const starting = gateway("early.json", { sources: { far: { url: server.url } } });
-    await asked.promise;
+    await received.promise;
     await files.write("early.json", JSON.stringify({ sources: {} }));
     answer.resolve(new Response(null, { status: 503 }));
     await using served = await starting;

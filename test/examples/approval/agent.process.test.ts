@@ -36,7 +36,7 @@ async function start(folder: string) {
 }
 
 describe("the example agent", () => {
-  for (const [word, said] of [["yes", "Done."], ["no", "As you wish."]] as const) {
+  for (const [word, text] of [["yes", "Done."], ["no", "As you wish."]] as const) {
     it(`continues after it was killed while it waited for "${word}"`, async () => {
       const folder = await mkdtemp(join(tmpdir(), "plue-agent-"));
       try {
@@ -45,7 +45,7 @@ describe("the example agent", () => {
         const { code, output } = await (await start(folder)).answer(word);
         assertEquals(code, 0);
         assertStringIncludes(output, 'Run the tool "erase"? {"year":1999}');
-        assertStringIncludes(output, said);
+        assertStringIncludes(output, text);
         assertEquals(output.split("erased 1999").length - 1, word === "yes" ? 1 : 0);
         const { messages } = JSON.parse(await readFile(join(folder, "conversation.json"), "utf8"));
         assertEquals(messages.map(({ role }: { role: string }) => role), [

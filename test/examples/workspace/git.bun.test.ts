@@ -170,8 +170,8 @@ describe("the configuration of a repository", () => {
       const command of ["rev-parse HEAD", "status", "log -1", "add -n .", "update-ref refs/x HEAD"]
     ) {
       const run = (): string => plainGit(test.path, ...command.split(" "));
-      for (let said = run(); said !== ""; said = run()) {
-        const last = said.slice(said.lastIndexOf("\n") + 1);
+      for (let problem = run(); problem !== ""; problem = run()) {
+        const last = problem.slice(problem.lastIndexOf("\n") + 1);
         const line =
           (await readFile(config, "utf8")).split("\n")[Number(/line (\d+)/.exec(last)?.[1]) - 1];
         const wrong = keys.filter((key) =>

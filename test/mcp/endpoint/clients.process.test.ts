@@ -196,10 +196,10 @@ for (const runtime of RUNTIME_NAMES) {
             changes++;
             wake();
           });
-          const told = (): Promise<void> => new Promise((resolve) => wake = resolve);
+          const notified = (): Promise<void> => new Promise((resolve) => wake = resolve);
           // The stream of the older era is opened separately: before that, changes are not sent.
           while (changes === 0) {
-            const first = told();
+            const first = notified();
             await toggle("zebra");
             await Promise.race([first, new Promise((resolve) => setTimeout(resolve, 1_000))]);
           }
@@ -207,7 +207,7 @@ for (const runtime of RUNTIME_NAMES) {
           await toggle("hidden", ["control"]);
           await toggle("hidden");
           // An event of the hidden tool would arrive before this one.
-          const next = told();
+          const next = notified();
           await toggle("yak");
           await next;
           assertEquals(changes, before + 1);

@@ -67,9 +67,9 @@ for (const runtime of RUNTIME_NAMES) {
     async function settle(name: string, args: Record<string, number | string> = {}) {
       const client = new Client(FRAMING.clientInfo, { versionNegotiation: { mode: "auto" } });
       await client.connect(new StreamableHTTPClientTransport(server.url));
-      const asked: string[] = [];
+      const questions: string[] = [];
       const answer: ApplicationInputHandler["handle"] = ({ params }, { delivery }) => {
-        asked.push(`${delivery}: ${params?.["message"]}`);
+        questions.push(`${delivery}: ${params?.["message"]}`);
         const { properties = {} } = params?.["requestedSchema"] as { properties?: object };
         const content = "name" in properties ? { name: "Ann" } : { confirm: true };
         // The tools ask by forms only.
@@ -84,8 +84,8 @@ for (const runtime of RUNTIME_NAMES) {
       try {
         const execution = await session.callTool(name, args);
         const { outcome } = await execution.settle();
-        const said = outcome.status === "completed" ? textOf(outcome.result) : undefined;
-        return { kind: execution.kind, status: outcome.status, said, asked: asked.sort() };
+        const text = outcome.status === "completed" ? textOf(outcome.result) : undefined;
+        return { kind: execution.kind, status: outcome.status, text, questions: questions.sort() };
       } finally {
         await session.close();
         await client.close();
@@ -95,7 +95,7 @@ for (const runtime of RUNTIME_NAMES) {
     it("waits for the result of a task", async () => {
       assertEquals(
         await settle("slow_compute", { seconds: 0.5, label: "it" }),
-        { kind: "task", status: "completed", said: "Computed it in 0.5 seconds.", asked: [] },
+        { kind: "task", status: "completed", text: "Computed it in 0.5 seconds.", questions: [] },
       );
     });
 
@@ -103,8 +103,8 @@ for (const runtime of RUNTIME_NAMES) {
       assertEquals(await settle("multi_input"), {
         kind: "task",
         status: "completed",
-        said: "accept accept",
-        asked: ["task-update: Go on?", "task-update: What is your name?"],
+        text: "accept accept",
+        questions: ["task-update: Go on?", "task-update: What is your name?"],
       });
     });
 
@@ -112,8 +112,8 @@ for (const runtime of RUNTIME_NAMES) {
       assertEquals(await settle("test_tool_with_task"), {
         kind: "task",
         status: "completed",
-        said: 'Hello, {"name":"Ann"}!',
-        asked: ["request-retry: What is your name?"],
+        text: 'Hello, {"name":"Ann"}!',
+        questions: ["request-retry: What is your name?"],
       });
     });
 

@@ -7,7 +7,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import { imported, told, until } from "./imported.ts";
+import { imported, textOf, until } from "./imported.ts";
 
 let folder: string;
 let log: string;
@@ -52,27 +52,27 @@ describe("importMcpServer() with a program that is hostile", () => {
       reconnect: { firstDelayMs: 1 },
       onError: (error) => void errors.push(error as Error),
     });
-    assertMatch(String(told(await far.call("endless"))), /^unavailable: /);
+    assertMatch(String(textOf(await far.call("endless"))), /^unavailable: /);
     assertStringIncludes(
       errors[0]?.message ?? "",
       "the server sent more than 4194304 bytes in one message",
     );
     const [first] = logged().filter((line) => line.startsWith("pid")).slice(-1);
     await until(() => !isRunning(Number(first?.slice(4))));
-    assertEquals(told(await far.call("call")), "done");
+    assertEquals(textOf(await far.call("call")), "done");
   });
 
   it("fails only the call whose answer is too large", async () => {
     await using far = await imported(hostile("calm"), { maxMessageBytes: 1_048_576 });
     const started = logged();
-    assertMatch(String(told(await far.call("large"))), /^threw: .* more than 1048576 bytes/);
-    assertEquals(told(await far.call("call")), "done");
+    assertMatch(String(textOf(await far.call("large"))), /^threw: .* more than 1048576 bytes/);
+    assertEquals(textOf(await far.call("call")), "done");
     assertEquals(logged(), started);
   });
 
   it("continues to read after a flood of unsolicited messages", async () => {
     await using far = await imported(hostile("flood"));
-    assertEquals(told(await far.call("call")), "done");
+    assertEquals(textOf(await far.call("call")), "done");
   });
 
   it("connects to other servers while a program writes lines without end before it is connected", async () => {
@@ -91,15 +91,15 @@ describe("importMcpServer() with a program that is hostile", () => {
     const sent = [send(), send()];
     const refused = 'unavailable: Cannot call "call": the MCP server does not read its input';
     const third = await far.call("call");
-    assertStringIncludes(String(told(third)), refused);
+    assertStringIncludes(String(textOf(third)), refused);
     assertEquals(third.ok || third.error.ran, "no");
     caller.abort();
-    for (const result of await Promise.all(sent)) assertMatch(String(told(result)), /^aborted/);
-    assertStringIncludes(String(told(await far.call("call"))), refused);
+    for (const one of await Promise.all(sent)) assertMatch(String(textOf(one)), /^aborted/);
+    assertStringIncludes(String(textOf(await far.call("call"))), refused);
 
     const [pid] = logged().filter((line) => line.startsWith("pid")).slice(-1);
     process.kill(Number(pid?.slice(4)), "SIGUSR2");
-    await until(async () => told(await far.call("call")) === "done");
+    await until(async () => textOf(await far.call("call")) === "done");
     assertEquals(logged().filter((line) => line.startsWith("pid")).slice(-1), [pid]);
   });
 

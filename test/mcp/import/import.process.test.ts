@@ -16,7 +16,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { freePort } from "../../support/free_port.ts";
 import { type RunningServer, startServer } from "../servers.ts";
-import { changed, imported, told, until } from "./imported.ts";
+import { changed, imported, textOf, until } from "./imported.ts";
 
 const packageFile = (name: string): string =>
   join(import.meta.dirname, "../node_modules/@modelcontextprotocol", name, "dist/index.js");
@@ -49,11 +49,11 @@ describe("importMcpServer() with servers from npm", () => {
     );
     assertEquals(risks, ["low", "high"]);
     const read = await far.call("read_text_file", { path: join(folder, "hello.txt") });
-    assertEquals(told(read), { content: "hello" });
+    assertEquals(textOf(read), { content: "hello" });
     await far.call("write_file", { path: join(folder, "new.txt"), content: "written" });
     assertEquals(readFileSync(join(folder, "new.txt"), "utf8"), "written");
     const outside = await far.call("read_text_file", { path: "/etc/hostname" });
-    assertMatch(String(told(outside)), /^threw: .*Access denied/);
+    assertMatch(String(textOf(outside)), /^threw: .*Access denied/);
   });
 
   it("calls server-memory, and removes its tools at the end", async () => {
@@ -83,7 +83,7 @@ describe("importMcpServer() with servers from npm", () => {
   it("calls server-everything: values, images, progress, failures", async () => {
     await using far = await imported(node(packageFile("server-everything"), "stdio"));
     assert(far.server.tools.length > 5);
-    assertEquals(told(await far.call("echo", { message: "hi" })), "Echo: hi");
+    assertEquals(textOf(await far.call("echo", { message: "hi" })), "Echo: hi");
     const image = await far.call("get-tiny-image");
     assert(image.ok && image.blocks);
     const seen: number[] = [];
@@ -91,7 +91,7 @@ describe("importMcpServer() with servers from npm", () => {
       progress: ({ done }) => void seen.push(done),
     });
     assertEquals([long.ok, seen], [true, [1, 2]], JSON.stringify(long));
-    assertMatch(String(told(await far.call("echo"))), /^invalid_arguments: /);
+    assertMatch(String(textOf(await far.call("echo"))), /^invalid_arguments: /);
   });
 });
 
@@ -141,7 +141,7 @@ describe("importMcpServer() with a program that ends", () => {
       until(() => readFileSync(join(folder, "log"), "utf8").includes(line));
     await logged("waiting");
     caller.abort();
-    assertMatch(String(told(await call)), /^aborted: /);
+    assertMatch(String(textOf(await call)), /^aborted: /);
     await logged("cancelled");
 
     const before = far.registry.getTool("x:pid");
@@ -161,7 +161,7 @@ describe("importMcpServer() with a restarted server", () => {
       reconnect: { firstDelayMs: 10, maxDelayMs: 50 },
     });
     const echo = async (): Promise<void> =>
-      assertEquals(told(await far.call("echo", { message: "hi" })), "Echo: hi");
+      assertEquals(textOf(await far.call("echo", { message: "hi" })), "Echo: hi");
     await first.stop();
     // No server runs now.
     const waiting = echo();

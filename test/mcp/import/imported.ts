@@ -32,7 +32,7 @@ export async function imported(
 }
 
 /** The content of a result, or the code and the message of a failure. */
-export function told(result: ToolResult): unknown {
+export function textOf(result: ToolResult): unknown {
   return result.ok ? result.content : `${result.error.code}: ${result.error.message}`;
 }
 

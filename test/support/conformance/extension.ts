@@ -11,7 +11,7 @@ import {
 import * as z from "zod";
 import { PNG } from "./tools.ts";
 
-const said = (text: string): PromptMessage => ({ role: "user", content: { type: "text", text } });
+const user = (text: string): PromptMessage => ({ role: "user", content: { type: "text", text } });
 
 /** Registers them on the server of one request. */
 export function extend(server: McpServer): void {
@@ -21,7 +21,7 @@ export function extend(server: McpServer): void {
 
 function registerPrompts(server: McpServer): void {
   server.registerPrompt("test_simple_prompt", { description: "Has no arguments." }, () => ({
-    messages: [said("This is a simple prompt for testing.")],
+    messages: [user("This is a simple prompt for testing.")],
   }));
   server.registerPrompt("test_prompt_with_arguments", {
     description: "Has two arguments, and completes the first.",
@@ -33,7 +33,7 @@ function registerPrompts(server: McpServer): void {
       arg2: z.string(),
     }),
   }, ({ arg1, arg2 }) => ({
-    messages: [said(`Prompt with arguments: arg1='${arg1}', arg2='${arg2}'`)],
+    messages: [user(`Prompt with arguments: arg1='${arg1}', arg2='${arg2}'`)],
   }));
   server.registerPrompt("test_prompt_with_embedded_resource", {
     description: "Has a resource in it.",
@@ -45,12 +45,12 @@ function registerPrompts(server: McpServer): void {
         type: "resource",
         resource: { uri, mimeType: "text/plain", text: "Embedded resource content for testing." },
       },
-    }, said("Please process the embedded resource above.")],
+    }, user("Please process the embedded resource above.")],
   }));
   server.registerPrompt("test_prompt_with_image", { description: "Has an image in it." }, () => ({
     messages: [
       { role: "user", content: { type: "image", data: PNG, mimeType: "image/png" } },
-      said("Please analyze the image above."),
+      user("Please analyze the image above."),
     ],
   }));
   server.registerPrompt(
@@ -72,7 +72,7 @@ function registerPrompts(server: McpServer): void {
           },
         });
       }
-      return { messages: [said(`Use this context: ${answer.content?.["context"]}`)] };
+      return { messages: [user(`Use this context: ${answer.content?.["context"]}`)] };
     },
   );
 }

@@ -34,7 +34,7 @@ describe("the arguments of a call", () => {
   });
 
   for (
-    const [what, tool, given, why] of [
+    const [what, tool, input, why] of [
       ["missing", CITY, [""], "its arguments do not fit: "],
       ["of another type", CITY, ["[]", "1", '"{}"', [], 1, true], "its arguments do not fit: "],
       ["text that is not JSON", CITY, ['{"city": Oslo}'], "its arguments are not JSON"],
@@ -44,7 +44,7 @@ describe("the arguments of a call", () => {
     ] as const
   ) {
     it(`are rejected if they are ${what}`, async () => {
-      for (const args of given) {
+      for (const args of input) {
         const result = await single(tool).call(args);
         assertEquals(outcome(result), "invalid_arguments");
         assertStringIncludes(messageOf(result), why);
@@ -61,8 +61,8 @@ describe("the arguments of a call", () => {
     };
     const { call } = single({ ...ANY, parameters });
     const ids = Array.from({ length: 20_000 }, (_, id) => id);
-    for (const given of [{ ids }, JSON.stringify({ ids })]) {
-      const result = await call(given);
+    for (const input of [{ ids }, JSON.stringify({ ids })]) {
+      const result = await call(input);
       assertEquals(outcome(result), "invalid_arguments");
       assertStringIncludes(messageOf(result), "takes more than 2500000 steps");
     }
@@ -156,10 +156,10 @@ describe("rules for the arguments", () => {
   it("reject with a message or with issues", async () => {
     const issue = { path: "/city", keyword: "custom", expected: "a town", message: "/city: no" };
     for (const answer of ["/city: no", [issue]]) {
-      for (const said of [answer, Promise.resolve(answer)]) {
+      for (const returned of [answer, Promise.resolve(answer)]) {
         const worlds = [
-          single({ ...CITY, validate: () => said }),
-          single(CITY, { validators: [() => said] }),
+          single({ ...CITY, validate: () => returned }),
+          single(CITY, { validators: [() => returned] }),
         ];
         for (const { call } of worlds) {
           const result = await call(OSLO);

@@ -56,10 +56,10 @@ describe("the context of one call", () => {
     assertEquals(results.map(outcome), ["acme: 1", "1970 UTC", "undefined"]);
   });
 
-  for (const [given, how] of [[undefined, "gave no context"], [{ tenant: 5 }, "gave a wrong"]]) {
+  for (const [context, how] of [[undefined, "gave no context"], [{ tenant: 5 }, "gave a wrong"]]) {
     it(`is reported to the host only if it ${how}`, async () => {
       const { dispatcher, reports, runs } = setUp();
-      const result = await dispatcher.dispatch({ name: "count" }, { context: given });
+      const result = await dispatcher.dispatch({ name: "count" }, { context });
       assert(!result.ok);
       assertEquals([result.error.code, result.error.retryable], ["unavailable", false]);
       assertStringIncludes(messageOf(result), `its host ${how}`);

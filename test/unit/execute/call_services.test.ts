@@ -95,11 +95,11 @@ describe("the services of one call", () => {
 
   // "ExecuteWithTransactionAsync(tool, input, app)"
   it("are passed to the transaction manager, with the principal", async () => {
-    const told: unknown[] = [];
+    const reports: unknown[] = [];
     const { call } = single({ requiresTransaction: true, execute: () => 1 }, {
       transactions: {
         begin: ({ services, principal }) => {
-          told.push(services["app"], principal);
+          reports.push(services["app"], principal);
           return { id: "tx" };
         },
         commit: () => {},
@@ -107,7 +107,7 @@ describe("the services of one call", () => {
       },
     });
     await call({}, { services: { app: "house" }, principal: "ann" });
-    assertEquals(told, ["house", "ann"]);
+    assertEquals(reports, ["house", "ann"]);
   });
 });
 

@@ -55,11 +55,11 @@ describe("new ToolDispatcher()", () => {
       [{ idempotency: { window: 1 } }, 'did you mean "windowMs"?'],
     ];
     const { registry } = fixture([]);
-    for (const [options, says] of wrong) {
+    for (const [options, message] of wrong) {
       const error = assertThrows(
         () => new ToolDispatcher(registry, options as ToolDispatcherOptions),
         Error,
-        says,
+        message,
       );
       assertStringIncludes(error.message, "Cannot make a dispatcher: ");
     }
@@ -256,7 +256,7 @@ describe("ToolDispatcher.dispatch()", () => {
   });
 
   for (
-    const [what, thrown, says] of [
+    const [what, thrown, message] of [
       ["an error", new Error("The disk is full"), "The disk is full"],
       ["a long message", new Error("x".repeat(100_000)), `${"x".repeat(499)}…`],
       ["nothing", undefined, "nothing"],
@@ -270,7 +270,7 @@ describe("ToolDispatcher.dispatch()", () => {
         const { call, reports } = single(tool);
         const result = await call();
         assertEquals(outcome(result), "threw");
-        assertEquals(messageOf(result), `Cannot call "t": the tool threw: ${says}`);
+        assertEquals(messageOf(result), `Cannot call "t": the tool threw: ${message}`);
         assertEquals(reports.map(({ error }) => error), [thrown]);
       }
     });

@@ -14,9 +14,9 @@ describe("the metadata of a call that fails", () => {
         throw new Error("the disk is full");
       },
     }]);
-    const told: unknown[] = [];
-    const result = await call("chain:fails", {}, { metadata: (value) => told.push(value) });
-    assertEquals(told, ["on the way", {
+    const reports: unknown[] = [];
+    const result = await call("chain:fails", {}, { metadata: (value) => reports.push(value) });
+    assertEquals(reports, ["on the way", {
       type: "error",
       tool: "chain:fails",
       error: "threw",
@@ -28,30 +28,30 @@ describe("the metadata of a call that fails", () => {
   it("has the issues that the failure has, and is a frozen copy", async () => {
     const parameters = { type: "object", required: ["path"] } as const;
     const { call } = single({ parameters, execute: () => 1 });
-    const told: { readonly issues: unknown[] }[] = [];
+    const reports: { readonly issues: unknown[] }[] = [];
     const result = await call({}, {
-      metadata: (value) => told.push(value as { readonly issues: unknown[] }),
+      metadata: (value) => reports.push(value as { readonly issues: unknown[] }),
     });
     assert(!result.ok);
-    assertEquals(told.length, 1);
-    assertEquals(told[0]?.issues, [...(result.error.issues ?? [])]);
-    assertThrows(() => told[0]?.issues.push(1), TypeError);
-    assert(Object.isFrozen(told[0]) && Object.isFrozen(told[0]?.issues[0]));
+    assertEquals(reports.length, 1);
+    assertEquals(reports[0]?.issues, [...(result.error.issues ?? [])]);
+    assertThrows(() => reports[0]?.issues.push(1), TypeError);
+    assert(Object.isFrozen(reports[0]) && Object.isFrozen(reports[0]?.issues[0]));
   });
 
   it("reports calls for which no tool ran", async () => {
     const { dispatcher } = fixture([{ name: "one", execute: () => 1 }], { maxCallsPerBatch: 2 });
-    const told: unknown[] = [];
+    const reports: unknown[] = [];
     const metadata = (value: unknown): void => {
       const { type, tool, error } = value as Record<string, unknown>;
-      told.push([type, tool, error]);
+      reports.push([type, tool, error]);
     };
     await dispatcher.dispatchAll([{ name: "nope" }, { name: "one" }, { name: "one" }], {
       metadata,
     });
     await dispatcher.dispatch({} as { name: string }, { metadata });
     await dispatcher.dispatch({ name: "one" }, { metadata, timeoutMs: 0 });
-    assertEquals(told, [
+    assertEquals(reports, [
       ["error", "nope", "unknown_tool"],
       ["error", "one", "overloaded"],
       ["error", "", "unknown_tool"],
@@ -60,25 +60,25 @@ describe("the metadata of a call that fails", () => {
   });
 
   it("is the final result, which an after hook may have changed", async () => {
-    const told: unknown[] = [];
+    const reports: unknown[] = [];
     const { call } = single(() => 1, {
       hooks: {
         after: () => {
-          assertEquals(told, []);
+          assertEquals(reports, []);
           throw new Error("no");
         },
       },
     });
-    const result = await call({}, { metadata: (value) => told.push(value) });
+    const result = await call({}, { metadata: (value) => reports.push(value) });
     assertEquals(outcome(result), "denied");
-    assertEquals(told.map((value) => (value as { error: string }).error), ["denied"]);
+    assertEquals(reports.map((value) => (value as { error: string }).error), ["denied"]);
   });
 
   it("is not sent for a success", async () => {
     const { call } = single(() => 1);
-    const told: unknown[] = [];
-    await call({}, { metadata: (value) => told.push(value) });
-    assertEquals(told, []);
+    const reports: unknown[] = [];
+    await call({}, { metadata: (value) => reports.push(value) });
+    assertEquals(reports, []);
   });
 
   it("is the result of a stream, and not a separate event", async () => {

@@ -136,18 +136,18 @@ describe("approval", () => {
   const RISKY = { ...DOUBLE, requiresApproval: true };
 
   it("is requested with validated arguments, and only if the tool requires it", async () => {
-    const asked: unknown[] = [];
+    const received: unknown[] = [];
     const { call } = fixture([{ name: "risky", ...RISKY }, { name: "free", ...DOUBLE }], {
       approve: ({ tool, arguments: params, principal, sessionId }) => {
-        asked.push([tool.id, params, principal, sessionId]);
+        received.push([tool.id, params, principal, sessionId]);
         return true;
       },
     });
     await call("risky", { n: "wrong" });
     await call("free", { n: 1 });
-    assertEquals(asked, []);
+    assertEquals(received, []);
     assertEquals(outcome(await call("risky", { n: 4 }, { principal: "ann", sessionId: "s1" })), 8);
-    assertEquals(asked, [["risky", { n: 4 }, "ann", "s1"]]);
+    assertEquals(received, [["risky", { n: 4 }, "ann", "s1"]]);
   });
 
   it("is a yes or a no, with a reason", async () => {

@@ -27,8 +27,8 @@ describe("the result of a call", () => {
         [{ rows: [{ id: 1n }] }, '"/rows/0/id" is a bigint, which is not JSON'],
       ] as const
     ) {
-      for (const given of [value, Promise.resolve(value), ToolResult.ok(value)]) {
-        const result = await give(given);
+      for (const returned of [value, Promise.resolve(value), ToolResult.ok(value)]) {
+        const result = await give(returned);
         assertEquals(outcome(result), "invalid_result");
         assertStringIncludes(messageOf(result), `the tool's result is not JSON: ${why}`);
       }

@@ -84,14 +84,14 @@ describe("ToolDispatcher.stream() of a resumed call", () => {
 /** A caller with prepared answers, and the questions that it received. */
 function answering(
   ...answers: readonly (Answer | undefined)[]
-): { readonly asked: Question[]; readonly context: DispatchContext } {
-  const asked: Question[] = [];
+): { readonly received: Question[]; readonly context: DispatchContext } {
+  const received: Question[] = [];
   return {
-    asked,
+    received,
     context: {
       onQuestion(question) {
-        asked.push(question);
-        return answers[asked.length - 1];
+        received.push(question);
+        return answers[received.length - 1];
       },
     },
   };
@@ -108,9 +108,9 @@ const NAME: NonNullable<FakeTool["execute"]> = async (_, { ask }) => {
 describe("context.ask()", () => {
   it("returns the answer of a caller who can answer immediately", async () => {
     const { call } = single(NAME);
-    const { asked, context } = answering(accept("Ann"));
+    const { received, context } = answering(accept("Ann"));
     assertEquals(outcome(await call({}, context)), "Hello Ann");
-    assertEquals(asked, [{
+    assertEquals(received, [{
       key: "name",
       kind: "input",
       message: "Who are you?",
@@ -140,9 +140,9 @@ describe("context.ask()", () => {
 
   it("repeats the question with the issues after an invalid answer", async () => {
     const { call } = single(NAME);
-    const { asked, context } = answering(accept(7), accept("A"), accept(), accept("Ann"));
+    const { received, context } = answering(accept(7), accept("A"), accept(), accept("Ann"));
     assertEquals(outcome(await call({}, context)), "Hello Ann");
-    assertEquals(asked.map(({ issues }) => issues?.map(({ keyword }) => keyword)), [
+    assertEquals(received.map(({ issues }) => issues?.map(({ keyword }) => keyword)), [
       undefined,
       ["type"],
       ["minLength"],
@@ -152,9 +152,9 @@ describe("context.ask()", () => {
 
   it("fails after ten invalid answers", async () => {
     const { call } = single(NAME);
-    let asked = 0;
-    const result = await call({}, { onQuestion: () => (asked++, accept(7)) });
-    assertEquals([outcome(result), asked], ["input_unavailable", 10]);
+    let count = 0;
+    const result = await call({}, { onQuestion: () => (count++, accept(7)) });
+    assertEquals([outcome(result), count], ["input_unavailable", 10]);
     assertStringIncludes(messageOf(result), '10 answers to "name" did not match its schema');
   });
 
@@ -265,9 +265,9 @@ describe("context.ask()", () => {
     }, {
       name: "swallows",
       async execute(_, { ask, step }) {
-        const asked = ask("k", { message: "?" });
+        const answer = ask("k", { message: "?" });
         await step("not a key", () => 1).catch(() => {});
-        return await asked;
+        return await answer;
       },
     }, {
       name: "no-message",
@@ -318,14 +318,14 @@ describe("context.ask()", () => {
   });
 
   it("aborts the signal of a suspended call, runs its cleanups, and reports no failure", async () => {
-    const told: unknown[] = [];
+    const reports: unknown[] = [];
     const { call } = single(async (_, { ask, defer, signal }) => {
-      defer(() => void told.push("closed"));
-      signal.addEventListener("abort", () => told.push("aborted"));
+      defer(() => void reports.push("closed"));
+      signal.addEventListener("abort", () => reports.push("aborted"));
       await ask("k", { message: "?" });
     });
-    await suspended(call({}, { metadata: (value) => void told.push(value) }));
-    assertEquals(told, ["aborted", "closed"]);
+    await suspended(call({}, { metadata: (value) => void reports.push(value) }));
+    assertEquals(reports, ["aborted", "closed"]);
   });
 
   it("rolls the transaction back", async () => {

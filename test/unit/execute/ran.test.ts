@@ -72,7 +72,7 @@ describe("the failure of a call", () => {
     it(`reports that the tool ${ran === "no" ? "did not run" : "ran"}: ${code} ${what}`, async () => {
       let runs = 0;
       const execute = tool?.execute ?? (() => "done");
-      const run: typeof execute = (...given) => (runs++, execute(...given));
+      const run: typeof execute = (...args) => (runs++, execute(...args));
       const { call } = fixture([{ name: "t", ...tool, execute: run }], options);
       const result = await call(name, args, context);
       assert(!result.ok);
@@ -130,9 +130,9 @@ describe("the failure of a call", () => {
         return ToolResult.error("aborted", "It has not begun there", { ran: "no" });
       };
       const { call } = single(
-        !isGenerator ? execute : async function* (...given) {
+        !isGenerator ? execute : async function* (...args) {
           yield 1;
-          return await execute(...given);
+          return await execute(...args);
         },
       );
       const abort = new AbortController();

@@ -29,42 +29,42 @@ const COUNT = {
 } as const;
 
 /** Returns these arguments, and records its parameters. */
-function answering(args: unknown, asked: unknown[] = []): RepairHook {
+function answering(args: unknown, received: unknown[] = []): RepairHook {
   return (call, issues: readonly Issue[]) => {
-    asked.push([call.arguments, issues.map(({ keyword }) => keyword)]);
+    received.push([call.arguments, issues.map(({ keyword }) => keyword)]);
     return { arguments: args };
   };
 }
 
 describe("the option repair", () => {
   it("is called once for invalid arguments, and its result runs", async () => {
-    const asked: unknown[] = [];
-    const { call } = single(COUNT, { repair: answering({ n: 3 }, asked) });
+    const received: unknown[] = [];
+    const { call } = single(COUNT, { repair: answering({ n: 3 }, received) });
     const result = await call({ n: "three" });
     assertEquals(outcome(result), { n: 3 });
     assertEquals(result.repaired, [{ path: "", message: "the arguments were repaired" }]);
-    assertEquals(asked, [[{ n: "three" }, ["type"]]]);
+    assertEquals(received, [[{ n: "three" }, ["type"]]]);
   });
 
   it("is not called for valid arguments", async () => {
-    const asked: unknown[] = [];
-    const { call } = single(COUNT, { repair: answering({ n: 3 }, asked) });
+    const received: unknown[] = [];
+    const { call } = single(COUNT, { repair: answering({ n: 3 }, received) });
     const result = await call({ n: 1 });
-    assertEquals([outcome(result), "repaired" in result, asked], [{ n: 1 }, false, []]);
+    assertEquals([outcome(result), "repaired" in result, received], [{ n: 1 }, false, []]);
   });
 
   it("is called for text that is not JSON, and may return JSON text", async () => {
-    const asked: unknown[] = [];
-    const { call } = single(COUNT, { repair: answering('{"n":3}', asked) });
+    const received: unknown[] = [];
+    const { call } = single(COUNT, { repair: answering('{"n":3}', received) });
     assertEquals(outcome(await call("{n:3")), { n: 3 });
-    assertEquals(asked, [["{n:3", ["json"]]]);
+    assertEquals(received, [["{n:3", ["json"]]]);
   });
 
   it("has no effect if its return value is invalid", async () => {
-    const asked: unknown[] = [];
-    const { call } = single(COUNT, { repair: answering({ n: "four" }, asked) });
+    const received: unknown[] = [];
+    const { call } = single(COUNT, { repair: answering({ n: "four" }, received) });
     const result = await call({ n: "three" });
-    assertEquals([outcome(result), asked.length], ["invalid_arguments", 1]);
+    assertEquals([outcome(result), received.length], ["invalid_arguments", 1]);
     assertEquals(result.repaired?.length, 1);
     for (const repair of [answering("{n:"), () => undefined]) {
       const { call } = single(COUNT, { repair });
@@ -108,11 +108,11 @@ describe("the option repair", () => {
   });
 
   it("is called in order if there are several, until the arguments are valid", async () => {
-    const asked: unknown[] = [];
-    const repair = [answering({ n: "3" }, asked), coerceArguments(), answering({ n: 9 }, asked)];
+    const seen: unknown[] = [];
+    const repair = [answering({ n: "3" }, seen), coerceArguments(), answering({ n: 9 }, seen)];
     const { call } = single(COUNT, { repair });
     const result = await call("{n:3");
-    assertEquals([outcome(result), asked.length], [{ n: 3 }, 1]);
+    assertEquals([outcome(result), seen.length], [{ n: 3 }, 1]);
     assertEquals(result.repaired?.map(({ path }) => path), ["", "/n"]);
   });
 
@@ -166,7 +166,7 @@ describe("the option repair", () => {
   });
 
   it("is called once for a suspended call, and its result is decoded then", async () => {
-    let asked = 0;
+    let count = 0;
     const store = memoryCallStore();
     const dispatcher = () =>
       new ToolDispatcher(
@@ -174,7 +174,7 @@ describe("the option repair", () => {
           tools: [{ ...COUNT, name: "count", description: "Counts.", requiresApproval: true }],
         }),
         {
-          repair: () => ({ arguments: `{"n":${++asked},"unit":null}` }),
+          repair: () => ({ arguments: `{"n":${++count},"unit":null}` }),
           approve: "ask",
           tickets: storedTickets(store),
           idempotency: {},
@@ -189,7 +189,7 @@ describe("the option repair", () => {
     // A new dispatcher, as in another process. It lacks `decode`, so it needs the stored values.
     const yes = { "plue:approval": { action: "accept" } } as const;
     const result = await dispatcher().resume(first.ticket, yes);
-    assertEquals([outcome(result), result.repaired, asked], [{ n: 1 }, first.repaired, 1]);
+    assertEquals([outcome(result), result.repaired, count], [{ n: 1 }, first.repaired, 1]);
   });
 
   it("does not run a tool without arguments because a repair has found none", async () => {
@@ -218,8 +218,8 @@ describe("the option repair", () => {
 });
 
 describe("a repair with jsonrepair", () => {
-  const repair: RepairHook = ({ arguments: given }, [issue]) =>
-    issue?.keyword === "json" ? { arguments: jsonrepair(String(given)) } : undefined;
+  const repair: RepairHook = ({ arguments: args }, [issue]) =>
+    issue?.keyword === "json" ? { arguments: jsonrepair(String(args)) } : undefined;
 
   for (const [text, taken] of data.jsonrepair as [string, unknown][]) {
     it(`makes ${JSON.stringify(taken)} of ${JSON.stringify(text)}`, async () => {
@@ -242,9 +242,9 @@ describe("coerceArguments()", () => {
     repair: coerceArguments(),
   });
 
-  for (const [given, taken] of data.coerced as [unknown, unknown][]) {
-    it(`${taken ? "accepts" : "rejects"} ${JSON.stringify(given)}`, async () => {
-      const result = await call(given);
+  for (const [args, taken] of data.coerced as [unknown, unknown][]) {
+    it(`${taken ? "accepts" : "rejects"} ${JSON.stringify(args)}`, async () => {
+      const result = await call(args);
       assertEquals(outcome(result), taken ?? "invalid_arguments");
       if (taken !== null) assert((result.repaired?.length ?? 0) > 0);
     });

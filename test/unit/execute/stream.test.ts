@@ -188,9 +188,9 @@ describe("ToolDispatcher.stream()", () => {
       return "b";
     });
     const stream = dispatcher.stream({ name: "t" });
-    const asked = [stream.next(), stream.next(), stream.next()];
+    const items = [stream.next(), stream.next(), stream.next()];
     go.resolve();
-    const [first, second, third] = await Promise.all(asked);
+    const [first, second, third] = await Promise.all(items);
     assertEquals(first?.value && short(first.value), "a");
     assertEquals(second?.value && short(second.value), "b");
     assertEquals(third?.done, true);

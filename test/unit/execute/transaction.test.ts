@@ -18,7 +18,7 @@ function inTransaction(
     commit: (tx) => (events.push("commit"), commit?.(tx)),
     rollback: (tx, reason) => (events.push(`rollback ${reason.code}`), rollback?.(tx, reason)),
   };
-  const run: typeof execute = (...given) => (events.push("run"), execute(...given));
+  const run: typeof execute = (...args) => (events.push("run"), execute(...args));
   const tool = { requiresTransaction: true, returns: { type: "number" }, execute: run } as const;
   return { events, ...single(tool, { transactions, ...options }) };
 }

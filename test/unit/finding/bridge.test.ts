@@ -394,17 +394,17 @@ describe("a call through the bridge", () => {
       "approval_required",
       'Cannot call "file:erase": it needs approval, and the option approve is not set',
     ]);
-    const asked: unknown[] = [];
+    const queries: unknown[] = [];
     const { call } = bridgeOf(undefined, {}, {
       approve: ({ tool, arguments: args }) => {
-        asked.push([tool.id, args]);
-        return asked.length > 1;
+        queries.push([tool.id, args]);
+        return queries.length > 1;
       },
     });
     const args = { name: "file:erase", arguments: {} };
     assertEquals(failureOf(await call("call_tool", args))[0], "denied");
     assertEquals(contentOf(await call("call_tool", args)), "erased");
-    assertEquals(asked, [["file:erase", {}], ["file:erase", {}]]);
+    assertEquals(queries, [["file:erase", {}], ["file:erase", {}]]);
   });
 
   it("waits for an answer, and resumes with its ticket", async () => {
@@ -529,11 +529,11 @@ describe("a call through the bridge", () => {
       events.push(event.type === "output" ? event.value : event.type);
     }
     assertEquals(events, [1, 2, "result"]);
-    const told: unknown[] = [];
+    const seen: unknown[] = [];
     await dispatcher.dispatch(through("cuont"), {
-      metadata: (value) => told.push((value as { tool: string }).tool),
+      metadata: (value) => seen.push((value as { tool: string }).tool),
     });
-    assertEquals(told, ["cuont"]);
+    assertEquals(seen, ["cuont"]);
   });
 
   it("is one of several concurrent calls, in order", async () => {

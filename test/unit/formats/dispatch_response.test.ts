@@ -87,16 +87,16 @@ describe("dispatchResponse()", () => {
   });
 
   it("does not run a call that was cut off, even of a tool without arguments", async () => {
-    const asked: unknown[] = [];
+    const received: unknown[] = [];
     const dispatcher: formats.CallDispatcher = {
       dispatchAll: (calls) => {
-        asked.push(...calls);
+        received.push(...calls);
         return Promise.resolve(calls.map(() => ToolResult.ok("ran")));
       },
     };
     const choices = [{ message: chat(["clear", "{}"], ["clear", ""]), finish_reason: "length" }];
     const { results } = await dispatchResponse("openai", { choices }, { dispatcher, names });
-    assertEquals(asked, [{ name: "clear", arguments: {}, callId: "c0" }]);
+    assertEquals(received, [{ name: "clear", arguments: {}, callId: "c0" }]);
     assertEquals(results[1]?.ok === false && results[1].error.code, "invalid_arguments");
   });
 
@@ -110,8 +110,8 @@ describe("dispatchResponse()", () => {
   });
 
   it("uses the exported names in failures", async () => {
-    const asked = chat(["city__weather", "{}"]);
-    const { results, messages } = await dispatchResponse("openai", asked, options);
+    const response = chat(["city__weather", "{}"]);
+    const { results, messages } = await dispatchResponse("openai", response, options);
     assertStringIncludes(
       results[0]?.ok === false ? results[0].error.message : "",
       'Cannot call "city:weather": ',
@@ -137,8 +137,8 @@ describe("dispatchResponse()", () => {
     const context = { sessionId: "s1" };
     const seen: unknown[] = [];
     const dispatcher: formats.CallDispatcher<{ readonly sessionId: string }> = {
-      dispatchAll: (calls, given) => {
-        seen.push(given);
+      dispatchAll: (calls, context) => {
+        seen.push(context);
         return Promise.resolve(calls.map(() => ToolResult.ok(null)));
       },
     };
@@ -228,7 +228,7 @@ describe("resumeTurn()", () => {
         assertEquals(suspended, []);
         // A target whose calls have no ids gets new ids in each response.
         const text = (list: readonly unknown[], known: readonly string[]): string =>
-          known.reduce((said, id) => said.replaceAll(id, "id"), JSON.stringify(list));
+          known.reduce((text, id) => text.replaceAll(id, "id"), JSON.stringify(list));
         assertEquals(
           text(messages, ids),
           text(wanted.messages, wanted.calls.map(({ callId }) => callId)),
@@ -372,8 +372,8 @@ describe("arguments that were text and are repaired", () => {
       approve: "ask",
       tickets: storedTickets(memoryCallStore()),
       // A model often forgets the last brace.
-      repair: ({ arguments: given }) =>
-        typeof given === "string" ? { arguments: `${given}}` } : undefined,
+      repair: ({ arguments: args }) =>
+        typeof args === "string" ? { arguments: `${args}}` } : undefined,
     });
     return { dispatcher, names: formats.exportTools(toolset, "openai.chat.strict").names };
   };

@@ -56,8 +56,8 @@ describe("encodeResult()", () => {
     const cycle: Record<string, unknown> = {};
     cycle["self"] = cycle;
     for (const content of [cycle, 1n, () => 1]) {
-      const { content: said, is_error } = encodeResult("anthropic", CALL, ToolResult.ok(content));
-      assertEquals([said, is_error], ["Cannot send the result: it is not JSON", true]);
+      const { content: sent, is_error } = encodeResult("anthropic", CALL, ToolResult.ok(content));
+      assertEquals([sent, is_error], ["Cannot send the result: it is not JSON", true]);
     }
   });
 

@@ -54,18 +54,18 @@ describe("importTools()", () => {
 
   it("sets one risk for all, or calls a function for each", () => {
     assertEquals(importTools("mcp", MCP, { risk: "critical" }).tools[0]?.risk, "critical");
-    const asked: unknown[] = [];
+    const received: unknown[] = [];
     const { tools } = importTools("mcp", [
       { name: "a", inputSchema: INPUT, annotations: { readOnlyHint: true } },
     ], {
       namespace: "x",
       risk: (question) => {
-        asked.push(question);
+        received.push(question);
         return "high";
       },
     });
     assertEquals(tools[0]?.risk, "high");
-    assertEquals(asked, [{
+    assertEquals(received, [{
       id: "x:a",
       sourceName: "a",
       annotations: { readOnlyHint: true },

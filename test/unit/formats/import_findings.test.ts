@@ -101,13 +101,13 @@ describe("importTools() and the risk of what was found", () => {
 
   it("gives precedence to a record and a function", () => {
     assertEquals(found({ description }, { risk: { tool_a: "low" } })[1], "low");
-    const asked: unknown[] = [];
+    const received: unknown[] = [];
     const risk: ImportToolsOptions["risk"] = ({ suggested, findings }) => {
-      asked.push(suggested, findings);
+      received.push(suggested, findings);
       return "medium";
     };
     assertEquals(found({ description }, { risk })[1], "medium");
-    assertEquals(asked, ["high", ["instruction"]]);
+    assertEquals(received, ["high", ["instruction"]]);
   });
 });
 
@@ -141,7 +141,7 @@ describe("importTools() of a long name", () => {
         calls++;
         return (by as (...match: unknown[]) => string)(...match);
       };
-      return (replace as (...given: unknown[]) => string)
+      return (replace as (...args: unknown[]) => string)
         .call(this, found, typeof by === "function" ? counted : by);
     } as typeof replace;
     try {

@@ -73,11 +73,11 @@ for (const source of [...plue.IMPORT_SOURCES, "auto"] as const) {
 
 describe("calls of imported tools", () => {
   it("use the names of the source, even if these are not legal ids", async () => {
-    const asked: unknown[] = [];
+    const received: unknown[] = [];
     const inputSchema = { type: "object" };
     const documents = ["a/b", "a b", "a_c", "x:y"].map((name) => ({ name, inputSchema }));
     const { tools, warnings } = plue.importTools("mcp", documents, {
-      execute: (name, args) => asked.push(name, args),
+      execute: (name, args) => received.push(name, args),
     });
     const names = tools.map(({ name }) => name);
     assertEquals(new Set(names).size, 4);
@@ -86,7 +86,7 @@ describe("calls of imported tools", () => {
     const remarks = [names[0], names[1], "x_y"].map((name) => [name, "name"]);
     assertEquals(warnings.map(({ tool, rule }) => [tool, rule]), remarks);
     await call(tools, names[0] ?? "", {});
-    assertEquals(asked, ["a/b", {}]);
+    assertEquals(received, ["a/b", {}]);
   });
 
   it("have the nulls of OpenAI's strict tools", async () => {
@@ -103,13 +103,13 @@ describe("calls of imported tools", () => {
       required: ["a", "b", "c", "d"],
       $defs: { b: { ...object, properties: inner, required: ["x", "y"] } },
     };
-    const asked: unknown[] = [];
+    const received: unknown[] = [];
     const document = [{ type: "function", name: "run", parameters, strict: true }];
-    const execute = (_name: string, args: unknown) => void asked.push(args);
+    const execute = (_name: string, args: unknown) => void received.push(args);
     const { tools } = plue.importTools("openai", document, { unstrict: true, execute });
     await call(tools, "run", { c: [{ y: 1 }, { x: 2, y: 3 }], d: null });
     await call(tools, "run", { a: "s", b: { y: 4 }, c: [], d: null });
-    assertEquals(asked, [
+    assertEquals(received, [
       { a: null, b: null, c: [{ x: null, y: 1 }, { x: 2, y: 3 }], d: null },
       { a: "s", b: { x: null, y: 4 }, c: [], d: null },
     ]);

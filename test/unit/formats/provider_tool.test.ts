@@ -35,9 +35,9 @@ describe("providerTool()", () => {
   });
 
   it("needs definitions that are objects", () => {
-    const make = (given: unknown) =>
+    const make = (definitions: unknown) =>
       providerTool(
-        { name: "search", description: "Searches.", definitions: given } as ProviderToolDefinition,
+        { name: "search", description: "Searches.", definitions } as ProviderToolDefinition,
       );
     for (const none of [undefined, {}, []]) {
       assertThrows(() => make(none), TypeError, '"/definitions" must have a definition');

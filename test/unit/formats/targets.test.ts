@@ -133,9 +133,9 @@ describe("nullable: true in a tool's own schema", () => {
       const { tools, losses, rejected } = formats.exportTools([maybe], id);
       assertEquals(rejected, []);
       assertEquals(JSON.stringify(tools).includes("nullable"), false);
-      const said = losses.filter(({ keyword }) => keyword === "nullable");
+      const reported = losses.filter(({ keyword }) => keyword === "nullable");
       assertEquals(
-        said.map(({ path, action, widens, narrows }) => [path, action, widens, narrows]),
+        reported.map(({ path, action, widens, narrows }) => [path, action, widens, narrows]),
         [["/properties/city/nullable", "dropped", false, false]],
       );
     });

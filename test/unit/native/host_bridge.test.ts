@@ -17,8 +17,8 @@ function held(id: string) {
   let context: ToolContext<never, never> | undefined;
   const tool = fakeTool(id, {
     parameters: anything,
-    execute: (_params: unknown, given: ToolContext<never, never>) => {
-      context = given;
+    execute: (_params: unknown, own: ToolContext<never, never>) => {
+      context = own;
       return new Promise((resolve) => end = resolve);
     },
   });
@@ -35,8 +35,8 @@ function hostOf(
 }
 
 /** A host that is configured with the defaults. */
-async function configured(...given: Parameters<typeof hostOf>): Promise<ReturnType<typeof hostOf>> {
-  const made = hostOf(...given);
+async function configured(...args: Parameters<typeof hostOf>): Promise<ReturnType<typeof hostOf>> {
+  const made = hostOf(...args);
   await made.host.configure();
   return made;
 }
@@ -261,12 +261,12 @@ describe("HostBridge, for a call", () => {
   });
 
   it("reads NULL and an empty string as no parameters, and sends null for no result", async () => {
-    const given: unknown[] = [];
-    const tool = fakeTool("a", { execute: (params: unknown) => void given.push(params) });
+    const received: unknown[] = [];
+    const tool = fakeTool("a", { execute: (params: unknown) => void received.push(params) });
     const { host } = await configured({ tools: [tool] });
     await host.execute(1, "a");
     await host.execute(2, "a", "");
-    assertEquals(given, [{}, {}]);
+    assertEquals(received, [{}, {}]);
     assertEquals([host.result(1), host.result(2)], [null, null]);
   });
 
@@ -363,11 +363,11 @@ describe("HostBridge, for a call", () => {
     await host.configure("{", { id: 2 });
     await host.execute(2, "echo", undefined, { metadata: true });
     await host.execute(3, "echo");
-    const told = host.of("metadata").map(({ id, value }) => {
+    const events = host.of("metadata").map(({ id, value }) => {
       const { type, tool: name, error } = value as Record<string, unknown>;
       return [id, type, name, error];
     });
-    assertEquals(told, [
+    assertEquals(events, [
       [1, "error", "chain:fails", "threw"],
       [2, "error", "echo", "invalid_argument"],
     ]);
@@ -596,14 +596,14 @@ describe("HostBridge, as its registry changes", () => {
   });
 
   it("calls them again after a call, but not after each of many", async () => {
-    let asked = 0;
+    let count = 0;
     let isThere = false;
     const { host } = hostOf({
       tools: [
         fakeTool("appear", { execute: () => void (isThere = true) }),
         fakeTool("maybe", {
           isAvailable: () => {
-            asked++;
+            count++;
             return isThere;
           },
         }),
@@ -614,9 +614,9 @@ describe("HostBridge, as its registry changes", () => {
     await host.execute(1, "appear");
     assertEquals(host.names(), ["appear", "maybe"]);
     assertEquals(host.replies.map(({ type }) => type).slice(-2), ["tools", "result"]);
-    const before = asked;
+    const before = count;
     for (let id = 2; id < 20; id++) await host.execute(id, "appear");
-    assertEquals(asked, before);
+    assertEquals(count, before);
   });
 });
 

@@ -238,8 +238,8 @@ describe("a question of a call", () => {
 
   it("is sent to the host that answers questions, as a call of its function 0", async () => {
     const host = await asking(ANSWERS);
-    const [asked] = host.of("invoke");
-    const { params, ...rest } = asked?.value as { params: Record<string, unknown> };
+    const [invocation] = host.of("invoke");
+    const { params, ...rest } = invocation?.value as { params: Record<string, unknown> };
     assertEquals(rest, { tool: 0, call: 1, session: undefined, message: undefined });
     assertEquals([params["key"], params["kind"], params["message"], params["tool"]], [
       "sure",
@@ -247,7 +247,7 @@ describe("a question of a call", () => {
       "Really?",
       "confirm",
     ]);
-    await host.yield(asked?.id ?? 0, YIELD.result, yielded('{"action":"decline"}'));
+    await host.yield(invocation?.id ?? 0, YIELD.result, yielded('{"action":"decline"}'));
     assertEquals(host.result(1), "decline");
   });
 

@@ -23,8 +23,8 @@ function start(options: Partial<sidecars.SidecarProcess> = {}, registry = fakeRe
   const sidecar = sidecars.startSidecar({
     runtime: "fake 1.0",
     collectGarbage: () => void events.push("collect"),
-    open(given) {
-      socket = given;
+    open(opened) {
+      socket = opened;
       return {
         write: (bytes) => void replies.push(...readReplies(bytes)),
         end(then) {

@@ -38,12 +38,12 @@ describe("ToolRegistry.acquire()", () => {
 
   it("runs init once, with services and configuration, and stores its result", async () => {
     const services = { disk: {} };
-    const given: unknown[] = [];
+    const received: unknown[] = [];
     const state = {};
     const tool = fakeTool("a", {
       config: { type: "object" },
       init: (context) => {
-        given.push(context);
+        received.push(context);
         return state;
       },
     });
@@ -52,7 +52,7 @@ describe("ToolRegistry.acquire()", () => {
     assertStrictEquals(runtime.state, state);
     assertStrictEquals(runtime.services, services);
     assertStrictEquals(registry.acquire(tool), runtime);
-    assertEquals(given, [{ services, config: { root: "/" } }]);
+    assertEquals(received, [{ services, config: { root: "/" } }]);
   });
 
   it("runs init once for concurrent calls", async () => {

@@ -5,27 +5,27 @@ import { type ToolChange, ToolRegistry, type ToolRegistryOptions } from "../../.
 /** A registry with tools whose availability a test controls, and its notifications. */
 function switchable(options: Partial<ToolRegistryOptions> = {}) {
   const on = new Set(["a", "b"]);
-  let asked = 0;
+  let calls = 0;
   const registry = new ToolRegistry({
     tools: [
       ...["a", "b"].map((name) => ({
         name,
         description: "Is there, or is not.",
-        isAvailable: () => (asked++, on.has(name)),
+        isAvailable: () => (calls++, on.has(name)),
       })),
       { name: "always", description: "Is there." },
     ],
     ...options,
   });
-  const told: string[] = [];
+  const changes: string[] = [];
   const listen = () =>
-    registry.subscribe(({ type, tool }: ToolChange) => told.push(`${tool.id} ${type}`));
-  return { registry, on, told, listen, asked: () => asked };
+    registry.subscribe(({ type, tool }: ToolChange) => changes.push(`${tool.id} ${type}`));
+  return { registry, on, changes, listen, calls: () => calls };
 }
 
 describe("ToolRegistry.refresh()", () => {
   it("notifies of the tools whose availability has changed, without a new revision", () => {
-    const { registry, on, told, listen } = switchable();
+    const { registry, on, changes, listen } = switchable();
     listen();
     assertEquals(registry.refresh(), []);
     const { revision } = registry;
@@ -34,17 +34,17 @@ describe("ToolRegistry.refresh()", () => {
     assertEquals(registry.refresh(), []);
     on.add("b").delete("a");
     registry.refresh();
-    assertEquals(told, ["b unavailable", "a unavailable", "b available"]);
+    assertEquals(changes, ["b unavailable", "a unavailable", "b available"]);
     assertEquals(registry.revision, revision);
   });
 
   it("checks one tool", () => {
-    const { registry, on, told, listen, asked } = switchable();
+    const { registry, on, changes, listen, calls } = switchable();
     listen();
     registry.refresh();
     on.clear();
     assertEquals(registry.refresh("a").map(({ id }) => id), ["a"]);
-    assertEquals([told, asked()], [["a unavailable"], 3]);
+    assertEquals([changes, calls()], [["a unavailable"], 3]);
     assertEquals(registry.refresh("always"), []);
     assertThrows(
       () => registry.refresh("c"),
@@ -54,7 +54,7 @@ describe("ToolRegistry.refresh()", () => {
   });
 
   it("notifies of a change that an earlier listing has detected", () => {
-    const { registry, on, told, listen } = switchable();
+    const { registry, on, changes, listen } = switchable();
     assertEquals(registry.getAvailableTools().length, 3);
     on.delete("a");
     assertEquals(registry.getAvailableTools().length, 2);
@@ -62,20 +62,20 @@ describe("ToolRegistry.refresh()", () => {
     on.add("a");
     // A caller has received a list without the tool, so the tool is reported as available again.
     registry.refresh();
-    assertEquals(told, ["a available"]);
+    assertEquals(changes, ["a available"]);
   });
 
   it("is not repeated by an availability function that it calls", () => {
-    let asked = 0;
+    let calls = 0;
     const registry: ToolRegistry = new ToolRegistry({
       tools: [{
         name: "a",
         description: "Refreshes.",
-        isAvailable: () => registry.refresh().length === 0 && ++asked > 0,
+        isAvailable: () => registry.refresh().length === 0 && ++calls > 0,
       }],
     });
     registry.refresh();
-    assertEquals(asked, 1);
+    assertEquals(calls, 1);
   });
 
   it("treats an exception of isAvailable() as false", () => {

@@ -341,15 +341,15 @@ describe("ToolRegistry.getAvailableTools()", () => {
 
 describe("ToolRegistry.isAvailable()", () => {
   it("passes services and configuration to the tool's function", () => {
-    const asked: unknown[] = [];
+    const received: unknown[] = [];
     const services = { disk: "full" };
     const tool = fakeTool("a", {
       config: { type: "object" },
-      isAvailable: (query) => asked.push(query) > 0,
+      isAvailable: (query) => received.push(query) > 0,
     });
     const registry = fakeRegistry({ tools: [tool], services, config: { a: { root: "/" } } });
     assert(registry.isAvailable(tool));
-    assertEquals(asked, [{ services, config: { root: "/" } }]);
+    assertEquals(received, [{ services, config: { root: "/" } }]);
   });
 
   for (const answer of [1, "yes", {}, Promise.resolve(true), undefined]) {
@@ -419,12 +419,12 @@ describe("new ToolRegistry()", () => {
 
 describe("ToolRegistry's configuration", () => {
   it("reaches the tool as a frozen copy", async () => {
-    const given = { root: "/", deep: { list: [1] } };
+    const source = { root: "/", deep: { list: [1] } };
     const tool = fakeTool("a", { config });
-    const registry = fakeRegistry({ tools: [tool], config: { a: given } });
+    const registry = fakeRegistry({ tools: [tool], config: { a: source } });
     const runtime = await registry.acquire(tool);
-    assertEquals(runtime.config, given);
-    given.deep.list.push(2);
+    assertEquals(runtime.config, source);
+    source.deep.list.push(2);
     assertEquals(runtime.config, { root: "/", deep: { list: [1] } });
     assert(Object.isFrozen(runtime.config));
   });
@@ -437,8 +437,8 @@ describe("ToolRegistry's configuration", () => {
 
   it("finds a tool named __proto__", async () => {
     const tool = fakeTool("__proto__", { config });
-    const given = JSON.parse('{ "__proto__": { "root": "/" } }');
-    const registry = fakeRegistry({ tools: [tool], config: given });
+    const source = JSON.parse('{ "__proto__": { "root": "/" } }');
+    const registry = fakeRegistry({ tools: [tool], config: source });
     assertEquals((await registry.acquire(tool)).config, { root: "/" });
   });
 });

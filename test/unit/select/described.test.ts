@@ -180,15 +180,15 @@ describe("a description that is a function", () => {
       ...Array<string>(4).fill("Default."),
       "Liest eine Datei. By m.",
     ]);
-    const said = 'its description for the reader {"model":"m","locale":"de"}';
+    const prefix = 'its description for the reader {"model":"m","locale":"de"}';
     assertEquals(errors.length, 4);
     assertEquals(
       errors[0],
-      `description bad0 Cannot describe tool "bad0": ${said} must be a string that describes the ` +
+      `description bad0 Cannot describe tool "bad0": ${prefix} must be a string that describes the ` +
         'tool, not ""',
     );
     assertStringIncludes(errors[2] ?? "", "the result must not be a promise");
-    assertStringIncludes(errors[3] ?? "", `${said}: no such model`);
+    assertStringIncludes(errors[3] ?? "", `${prefix}: no such model`);
   });
 
   it("is rejected if it has no text without a reader", () => {

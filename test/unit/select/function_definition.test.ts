@@ -33,9 +33,9 @@ describe("new FunctionDefinition()", () => {
   });
 
   it("has the passed fields", () => {
-    const said = { name: "file:read", description: "Reads a file.", parameters };
-    const definition = new FunctionDefinition(said);
-    assertEquals(definition.toJSON(), said);
+    const fields = { name: "file:read", description: "Reads a file.", parameters };
+    const definition = new FunctionDefinition(fields);
+    assertEquals(definition.toJSON(), fields);
     assertEquals(definition.canCallWithoutParameters, false);
     assert(Object.isFrozen(definition));
   });

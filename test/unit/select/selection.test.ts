@@ -36,9 +36,9 @@ describe("Selection", () => {
   }
 
   it("applies criteria in one order, each only to the tools that the earlier ones kept", () => {
-    const asked: string[] = [];
+    const received: string[] = [];
     const spy = (name: string, keep: (tool: Tool) => boolean): plue.ToolFilter => (tool) => {
-      asked.push(`${name} ${tool.id}`);
+      received.push(`${name} ${tool.id}`);
       return keep(tool);
     };
     plue.buildToolset(tools, {
@@ -47,7 +47,7 @@ describe("Selection", () => {
       maxRisk: "high",
       namespace: "a",
     });
-    assertEquals(asked, ["first a:one", "second a:one", "policy a:one", "first a:two"]);
+    assertEquals(received, ["first a:one", "second a:one", "policy a:one", "first a:two"]);
   });
 
   it("removes a tool if a filter throws or does not return true", () => {

@@ -117,13 +117,13 @@ describe("Toolset", () => {
   });
 
   it("calls each availability function once per listing", () => {
-    let asked = 0;
-    const moody = fakeTool("moody", { isAvailable: () => ++asked > 0 });
+    let count = 0;
+    const moody = fakeTool("moody", { isAvailable: () => ++count > 0 });
     const toolset = buildToolset([low, moody]);
-    assertEquals(asked, 0);
+    assertEquals(count, 0);
     toolset.available();
     toolset.available();
-    assertEquals(asked, 2);
+    assertEquals(count, 2);
   });
 
   it("lists the same array until an answer changes", () => {

@@ -43,14 +43,14 @@ describe("ToolsetBuilder", () => {
   }
 
   it('applies the policies last: "Policies apply after all filters"', () => {
-    const asked: string[] = [];
-    const spy = (name: string) => (): boolean => asked.push(name) > 0;
+    const received: string[] = [];
+    const spy = (name: string) => (): boolean => received.push(name) > 0;
     const toolset = new ToolsetBuilder("test").fromTools([fakeTool("plain")])
       .withPolicy({ allow: spy("policy") })
       .withFilter(spy("second filter"))
       .withFilter(spy("third filter"))
       .build();
-    assertEquals([toolset.ids, asked], [["plain"], ["second filter", "third filter", "policy"]]);
+    assertEquals([toolset.ids, received], [["plain"], ["second filter", "third filter", "policy"]]);
   });
 
   it("explains which condition removed a tool, in the order added", () => {

@@ -26,8 +26,8 @@ const OBJECT = { type: "object", properties: { a: { type: "string" } } };
 describe("defineTool()", () => {
   it("sets an omitted field to its default", () => {
     const tool = makeTool(definition());
-    const given = Object.entries(tool).filter(([, value]) => value !== undefined);
-    assertEquals(Object.fromEntries(given), data.defaults);
+    const entries = Object.entries(tool).filter(([, value]) => value !== undefined);
+    assertEquals(Object.fromEntries(entries), data.defaults);
   });
 
   it("keeps every passed field", () => {
@@ -210,15 +210,15 @@ describe("defineTool(), on immutability", () => {
   });
 
   it("does not change the definition", () => {
-    const said = definition({ parameters: { type: "object" }, tags: ["a"] });
-    makeTool(said);
-    assertEquals([said, said.parameters, said.tags].map(Object.isFrozen), [false, false, false]);
+    const plain = definition({ parameters: { type: "object" }, tags: ["a"] });
+    makeTool(plain);
+    assertEquals([plain, plain.parameters, plain.tags].map(Object.isFrozen), [false, false, false]);
   });
 });
 
 describe("defineTool(), on functions", () => {
   it("calls each as a method of the definition", async () => {
-    const said = {
+    const fields = {
       name: "count",
       description: "Counts.",
       count: 41,
@@ -235,7 +235,7 @@ describe("defineTool(), on functions", () => {
         return this.count + 1;
       },
     };
-    const { count: _count, ...known } = said;
+    const { count: _count, ...known } = fields;
     const definition: ToolDefinition = Object.assign(Object.create({ count: 41 }), known);
     const { init, validate, execute, dispose } = makeTool(definition);
     assertEquals(await init?.(undefined as never), 41);

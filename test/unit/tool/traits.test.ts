@@ -70,8 +70,8 @@ type Said = Parameters<typeof deriveAnnotations>[0];
 
 const UNSAID: Said = { risk: "medium", category: undefined, tags: [], idempotent: false };
 
-function derive(said: Partial<Said>): ReturnType<typeof deriveAnnotations> {
-  return deriveAnnotations({ ...UNSAID, ...said });
+function derive(stated: Partial<Said>): ReturnType<typeof deriveAnnotations> {
+  return deriveAnnotations({ ...UNSAID, ...stated });
 }
 
 describe("deriveAnnotations()", () => {

@@ -186,7 +186,7 @@ describe("network-fetch", () => {
   });
 
   it("stops when the call is aborted while the name server has not answered", async () => {
-    const { promise: asked, resolve: ask } = Promise.withResolvers<void>();
+    const { promise: requested, resolve: ask } = Promise.withResolvers<void>();
     await using test = await testWorkspace({}, {
       resolve: () => {
         ask();
@@ -197,7 +197,7 @@ describe("network-fetch", () => {
     const call = test.call("network-fetch", { url: "http://silent.example/" }, {
       signal: controller.signal,
     });
-    await asked;
+    await requested;
     controller.abort();
     const result = await call;
     assertEquals(result.ok ? "ok" : [result.error.code, result.error.acknowledged], [

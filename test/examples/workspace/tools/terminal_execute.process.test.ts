@@ -63,8 +63,8 @@ describe("terminal-execute", () => {
 
   it("passes the input to the program, and an empty input by default", async () => {
     await using test = await testWorkspace();
-    const given = await test.ok<Run>("terminal-execute", { command: "cat", input: "line\n" });
-    assertEquals(given.stdout, "line\n");
+    const run = await test.ok<Run>("terminal-execute", { command: "cat", input: "line\n" });
+    assertEquals(run.stdout, "line\n");
     assertEquals((await test.ok<Run>("terminal-execute", { command: "cat" })).stdout, "");
   });
 

@@ -263,7 +263,7 @@ describe("the record of a task", () => {
     const store = memoryCallStore();
     let writes = 0;
     const update: CallStore["update"] = (...args) => (writes++, store.update(...args));
-    const [said, go] = [deferred(), deferred()];
+    const [started, go] = [deferred(), deferred()];
     const { start, when, clock } = processOf([{
       name: "count",
       async execute(_, { progress }) {
@@ -271,12 +271,12 @@ describe("the record of a task", () => {
           progress(n, 9);
           await new Promise((resolve) => setTimeout(resolve, 0));
         }
-        said.resolve();
+        started.resolve();
         await go.promise;
       },
     }], { store: { ...store, update } });
     const { id } = await start("count");
-    await said.promise;
+    await started.promise;
     await clock.pass(1_000);
     assertEquals(writes, 2);
     go.resolve();
@@ -418,8 +418,8 @@ describe("a task", () => {
 
   it("stores that its result consists of blocks", async () => {
     const content = [{ type: "text", text: "dot" }] as const;
-    for (const [given, kept] of [[ToolResult.blocks(content), true], [{ content }, undefined]]) {
-      const { start, when } = processOf([{ name: "draw", execute: () => given }]);
+    for (const [returned, kept] of [[ToolResult.blocks(content), true], [{ content }, undefined]]) {
+      const { start, when } = processOf([{ name: "draw", execute: () => returned }]);
       const { id } = await start("draw");
       const { result } = await when(id, "completed");
       assertEquals(result?.ok && [result.content, result.blocks], [{ content }, kept]);
@@ -436,14 +436,14 @@ describe("a task", () => {
       },
     }]);
     const { id } = await start("two");
-    const asked: (string | undefined)[] = [];
+    const received: (string | undefined)[] = [];
     for await (const { status, questions } of tasks.follow(id, ANN)) {
       if (status !== "input_required") continue;
       const [question] = questions ?? [];
-      asked.push(question?.key);
+      received.push(question?.key);
       await tasks.answer(dispatcher, id, { [question?.key ?? ""]: YES }, ANN);
     }
-    assertEquals(asked, ["a", "b"]);
+    assertEquals(received, ["a", "b"]);
     const state = await tasks.get(id, ANN);
     assertEquals([state?.status, state?.questions], ["completed", undefined]);
   });
@@ -614,11 +614,11 @@ describe("a task", () => {
       const dead = processOf(tools);
       const { id } = await dead.start("hang", { ...ANN, context: { tenant: "acme" } });
       const plain = await dead.start("plain");
-      const asked: unknown[] = [];
+      const received: unknown[] = [];
       const alive = later(dead, tools.map((tool) => ({ ...tool, execute: again })), 30_001, {
         ...(callContext && {
           callContext: (call) => {
-            asked.push(call.tool);
+            received.push(call.tool);
             return callContext(call);
           },
         }),
@@ -628,7 +628,7 @@ describe("a task", () => {
       assertEquals([status, result && outcome(result), alive.errors.length], [...ends, reports]);
       const other = await alive.when(plain.id, "completed");
       assertEquals(other.result && outcome(other.result), "none");
-      assertEquals(asked, callContext ? ["hang"] : []);
+      assertEquals(received, callContext ? ["hang"] : []);
     }
   });
 

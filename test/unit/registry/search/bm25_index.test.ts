@@ -151,12 +151,12 @@ describe("createToolIndex()", () => {
   });
 
   it("finds the tools for each sentence of a long question", () => {
-    const asked =
+    const question =
       "I have been at this since the morning and would like to finish it before lunch. " +
       "First, delete the temporary file that the last run has left behind in the workspace. " +
       "Then download the page that my colleague wrote about in her message. " +
       "Finally, merge the pull request.";
-    const found = index.search(asked, 3).map((hit) => hit.id).sort();
+    const found = index.search(question, 3).map((hit) => hit.id).sort();
     assertEquals(found, ["file-delete", "network-fetch", "pull_request_merge"]);
   });
 
@@ -362,13 +362,13 @@ describe("a search among the tools of a caller", () => {
 });
 
 describe("synonyms", () => {
-  const given = [
+  const lists = [
     ...catalogue,
     makeTool({ name: "order-ship", description: "Ships a sales order." }),
     makeTool({ name: "invoice-send", description: "Sends an invoice." }),
   ];
   const index = createToolIndex({ synonyms: ["Bill  invoice, receipt", "SO = sales order"] });
-  for (const tool of given) index.add(tool);
+  for (const tool of lists) index.add(tool);
   const first = (query: string): string | undefined => index.search(query, 1)[0]?.id;
 
   it("are added to plue's own words", () => {
@@ -378,7 +378,7 @@ describe("synonyms", () => {
     assertEquals(first("remove a file"), "file-delete");
   });
 
-  it("belong to one index", () => assertEquals(indexOf(given).search("receipt", 1), []));
+  it("belong to one index", () => assertEquals(indexOf(lists).search("receipt", 1), []));
 
   for (const [what, synonyms] of data.synonyms as [string, unknown][]) {
     it(`are rejected: ${what}`, () => {

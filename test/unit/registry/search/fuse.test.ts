@@ -13,7 +13,7 @@ describeToolIndex(
 /** An index that returns its results asynchronously. */
 function later(): plue.ToolIndex<Promise<readonly plue.ToolHit[]>> {
   const index = createToolIndex();
-  return { ...index, search: (...asked) => Promise.resolve(index.search(...asked)) };
+  return { ...index, search: (...args) => Promise.resolve(index.search(...args)) };
 }
 
 describeToolIndex(

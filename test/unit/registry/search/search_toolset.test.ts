@@ -13,7 +13,7 @@ function ids(tools: readonly { readonly id: string }[]): string[] {
 /** An index that finds every tool, the last by id first, and counts its queries. */
 class LastFirstIndex implements plue.ToolIndex {
   readonly ids: Set<string> = new Set();
-  readonly asked: number[] = [];
+  readonly queries: number[] = [];
   fails = false;
 
   add({ id }: Tool): void {
@@ -26,7 +26,7 @@ class LastFirstIndex implements plue.ToolIndex {
   }
 
   search(_query: string, limit: number, { among = [] }: plue.ToolSearchScope = {}) {
-    this.asked.push(limit);
+    this.queries.push(limit);
     const seen = new Set(among.map(({ id }) => id));
     return [...this.ids].filter((id) => seen.has(id)).sort().reverse().slice(0, limit)
       .map((id) => ({ id, score: 1 }));
@@ -142,7 +142,7 @@ describe("searchToolset()", () => {
       "tool-102",
     ]);
     // The index receives the candidates, so one query is enough.
-    assertEquals(index.asked, [3]);
+    assertEquals(index.queries, [3]);
   });
 
   it("skips currently unavailable tools", () => {
@@ -196,9 +196,9 @@ describe("searchToolset()", () => {
   for (const options of [null, 5]) {
     it(`rejects the options ${options}`, () => {
       const why = "Cannot search: the options must be an object";
-      const given = options as unknown as object;
-      assertThrows(() => searchToolset(buildToolset([]), "echo", given), TypeError, why);
-      assertThrows(() => fakeRegistry().searchTools("echo", given), TypeError, why);
+      const untyped = options as unknown as object;
+      assertThrows(() => searchToolset(buildToolset([]), "echo", untyped), TypeError, why);
+      assertThrows(() => fakeRegistry().searchTools("echo", untyped), TypeError, why);
     });
   }
 
