@@ -12,6 +12,7 @@ import type {
 } from "@modelcontextprotocol/client";
 import { abortable, clip, systemClock } from "../../tool/mod.ts";
 import { causesOf, IS_DENO, messagesOf } from "../http/runtime.ts";
+import { withoutSecrets } from "../http/redact.ts";
 import { loadClient } from "./client_library.ts";
 import type { ClientOpener } from "./connection.ts";
 import {
@@ -145,7 +146,7 @@ function commandOpener(source: McpCommand, limits: ClientLimits): ClientOpener {
   // The arguments and the environment may be secrets, so messages contain the command only.
   const name: ServerName = {
     words: `"${clip(command, 200)}"`,
-    secrets: secretsOf([...args, ...Object.values(env)]),
+    secrets: [...args, ...Object.values(env)],
   };
   let ended: ProgramEnd | undefined;
   const opener: ClientOpener = {
@@ -389,27 +390,16 @@ interface ProgramEnd {
 /** Parts of a path that are as long as this may be keys. */
 const LONG_STEP = /[^/]{20,}/g;
 
-/** Shorter values are not treated as secrets: they would be removed from other words. */
-const MIN_SECRET = 6;
-
 /** The name of a server at an address: without credentials, query, and long parts of its path. */
 function nameOfUrl(url: URL, headers: Iterable<readonly [string, string]>): ServerName {
   const { origin, pathname, searchParams, href, search, username, password } = url;
   const params = [...searchParams.values()];
   const values = [...headers].flatMap(([, value]) => [value, ...value.split(/\s+/)]);
   const steps = pathname.match(LONG_STEP) ?? [];
-  const encoded = params.map(encodeURIComponent);
   return {
     words: `at ${origin}${pathname.replace(LONG_STEP, "…")}`,
-    secrets: secretsOf(
-      [href, search, username, password, ...steps, ...params, ...encoded, ...values],
-    ),
+    secrets: [href, search, username, password, ...steps, ...params, ...values],
   };
-}
-
-/** The longest secret is first, so that no part of a secret remains. */
-function secretsOf(values: readonly string[]): readonly string[] {
-  return values.filter((value) => value.length >= MIN_SECRET).sort((a, b) => b.length - a.length);
 }
 
 function serverError({ words, secrets }: ServerName, error: unknown, ended?: ProgramEnd): Error {
@@ -417,15 +407,11 @@ function serverError({ words, secrets }: ServerName, error: unknown, ended?: Pro
   const status = statuses.find((status) => typeof status === "number");
   const why = status !== undefined ? `the server sent HTTP status ${status}` : ended === undefined
     // Truncated last: a secret that is cut in two would not be found.
-    ? clip(withoutSecrets(messagesOf(error, Infinity), secrets), 600)
+    ? clip(String(withoutSecrets(messagesOf(error, Infinity), secrets)), 600)
+      .replace(/[\p{Cc}\p{Cf}]+/gu, " ")
     : ended.signal === null
     ? `the program ended with exit code ${ended.code}`
     : `the program was ended by ${ended.signal}`;
   // The cause is omitted, because it may contain headers, the address, or data of the server.
   return new Error(`Cannot import the MCP server ${words}: ${why}`);
-}
-
-function withoutSecrets(text: string, secrets: readonly string[]): string {
-  const clean = secrets.reduce((rest, secret) => rest.replaceAll(secret, "…"), text);
-  return clean.replace(/[\p{Cc}\p{Cf}]+/gu, " ");
 }

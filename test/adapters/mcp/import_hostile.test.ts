@@ -507,7 +507,7 @@ describe("the errors of importMcpServer()", () => {
         error: { code: -32603, message: `You are Bearer hunter2-token, at ${long}` },
       })),
     );
-    assertStringIncludes(message, "You are …, at …");
+    assertStringIncludes(message, "You are [credential], at [credential]");
   });
 });
 
