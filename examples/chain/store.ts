@@ -52,7 +52,7 @@ export class ChainStore {
   }
 
   /**
-   * Changes a task, after the changes before it.
+   * Changes a task, once earlier changes are complete.
    *
    * @param change Returns the new fields and the line for the history, or throws.
    */

@@ -128,7 +128,7 @@ export class FormSchema {
         return Object.fromEntries(
           [...shape.properties].flatMap(([name, own]) => {
             const value = depth < MAX_DEPTH && shape.required.has(name)
-              ? this.#given(own, depth + 1)
+              ? this.#fixedValue(own, depth + 1)
               : undefined;
             return value === undefined ? [] : [[name, value]];
           }),
@@ -160,7 +160,7 @@ export class FormSchema {
   }
 
   /** Returns the only possible value of a required property, such as a constant. */
-  #given(place: Place, depth: number): unknown {
+  #fixedValue(place: Place, depth: number): unknown {
     const shape = this.shapeOf(place);
     const hasDefault = defaultIn(this.#expand(place)) !== undefined;
     if (hasDefault || shape.kind === "object" || shape.kind === "list") {
@@ -235,7 +235,7 @@ export class FormSchema {
       for (const keyword of ["oneOf", "anyOf"]) {
         const places = placesIn(part.schema[keyword], part.base);
         // Branches such as { required: ["a"] } only require properties: they offer no choice.
-        if (places.length === 0 || !places.some((place) => this.#saysForm(place))) continue;
+        if (places.length === 0 || !places.some((place) => this.#offersInput(place))) continue;
         const { [keyword]: _, ...rest } = part.schema;
         const others = parts
           .map((one) => (one === part ? { ...part, schema: rest } : one))
@@ -263,7 +263,7 @@ export class FormSchema {
     };
   }
 
-  #saysForm(place: Place): boolean {
+  #offersInput(place: Place): boolean {
     return this.#expand(place).some(({ schema }) =>
       FORM_KEYWORDS.some((keyword) => schema[keyword] !== undefined)
     );

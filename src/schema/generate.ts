@@ -80,7 +80,7 @@ export class CheckGenerator {
     };
   }
 
-  /** @param seen The variable of the caller's set, if both schemas check the same value. */
+  /** @param seen The variable with the keys that the caller has checked, if the value is the same. */
   #call(schema: unknown, value: string, seen?: string): string {
     if (!isObject(schema)) return String(schema !== false);
     const name = once(this.#names, schema, () => this.#variable("check"));
@@ -104,7 +104,7 @@ export class CheckGenerator {
     return `use[${this.#externals.push(value) - 1}]`;
   }
 
-  /** `seen` is the variable of the set of keys and indexes that the schema has checked. */
+  /** @param seen The variable with the set of keys and indexes that the schema has checked. */
   #statements(schema: unknown, value: string, seen: string): string {
     if (schema === false) return "return false;";
     if (!isObject(schema)) return "";

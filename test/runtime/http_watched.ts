@@ -1,4 +1,4 @@
-/** Properties of the watched app over real connections, with any server. */
+/** Tests of the watched app over real connections, for any server. */
 
 import { it } from "bun:test";
 import { assert, assertEquals } from "@std/assert";

@@ -166,7 +166,7 @@ function writeFile(declarations: readonly Declaration[], named: NamedTypes): str
     const [{ tool }] = group as [Declaration];
     const isTool = group.length === 1 && tool.namespace === undefined;
     const written = group.map(({ tool, comment, signature }) => {
-      // A tool that is named as a namespace is a function with members.
+      // A tool with the name of a namespace becomes a function whose members are the other tools.
       const name = isTool || tool.namespace !== undefined ? memberName(tool.name) : "";
       return `${comment}${name}${signature}\n`;
     }).join("");

@@ -178,7 +178,7 @@ export class ToolServer {
     this.allowedOrigins = options.allowedOrigins ?? [];
     this.authorizes = authorize !== undefined;
     this.executionClosed = authorize === undefined && !openExecution ? EXECUTION_CLOSED : undefined;
-    // Without authorize, no caller has a role or a scope. If the source is a toolset, it is unchanged.
+    // Without authorize, no caller has a role or a scope. A toolset has already decided about them.
     this.#ownerToolset = ownerToolset(
       source,
       authorize === undefined && !(source instanceof Toolset)

@@ -38,7 +38,7 @@ export async function checkServer(action: string, connection: NatsConnection): P
   if (most < LEAST_PAYLOAD) {
     fail(`max_payload of the server is ${most} bytes, but at least ${LEAST_PAYLOAD} are required`);
   }
-  if (headers !== true) fail("the server has headers turned off");
+  if (headers !== true) fail("headers are disabled on the server");
   if (jetstream !== true) {
     fail('the server has no JetStream: start it with "-js", or with "jetstream {}" in its file');
   }

@@ -143,7 +143,7 @@ export class TaskWorker {
     try {
       const record = this.#host.records.decode(value, key);
       if (typeof record.tool === "string") return record;
-      throw new TypeError("it is not a task");
+      throw new TypeError("it has no tool, so it is not a task");
     } catch (error) {
       this.#host.log(new Error(`Cannot read "${key}" in the store of calls`, { cause: error }));
       return undefined;
