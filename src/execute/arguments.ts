@@ -46,7 +46,7 @@ const THREE_DIGITS = /\d{3}/;
 const LARGE_NUMBER = /e\+?\d{3}|\d{200}/i;
 
 /**
- * Parses `given`, a JSON string or a value that is JSON, into the arguments of the call. Missing
+ * Parses `input`, a JSON string or a value that is JSON, into the arguments of the call. Missing
  * arguments become `{}`.
  *
  * @param reader The layer that reads text other than JSON. Without it, such text fails the call.

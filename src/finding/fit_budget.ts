@@ -215,8 +215,8 @@ export function fitBudget<const Like extends TargetLike>(
   const pins = candidates.filter((candidate) => candidate.pinned);
 
   // Counts each export, because its tokens differ from the sum over its tools.
-  for (let room = budget - tokensOfExport([]) + SLACK, kept = candidates;;) {
-    let chosen = choose(kept, room);
+  for (let limit = budget - tokensOfExport([]) + SLACK, kept = candidates;;) {
+    let chosen = choose(kept, limit);
     if (chosen.length === 0 || pins.some((pin) => !chosen.some((one) => one.candidate === pin))) {
       // The minimum may still fit: an export may have fewer tokens than the sum of its tools.
       chosen = leastChoice(budget, kept, pins, tokensOfExport);
@@ -234,7 +234,7 @@ export function fitBudget<const Like extends TargetLike>(
       const excess = tokens - budget;
       // Reduces the space by half of the excess, because a smaller step may keep a better choice.
       // With many tools, each step is slow, so it reduces the space by the whole excess.
-      room = taken - Math.max(1, chosen.length < MANY ? excess >> 1 : excess);
+      limit = taken - Math.max(1, chosen.length < MANY ? excess >> 1 : excess);
     } else {
       const shown = new Set(chosen.map(({ candidate }) => candidate));
       const eligible = new Set(kept);
@@ -396,11 +396,11 @@ function leastChoice(
 const MAX_STEPS = 1_000_000;
 
 /**
- * Chooses candidates within `room` tokens, each in one form (a tool in one detail). Adds forms in
+ * Chooses candidates within `limit` tokens, each in one form (a tool in one detail). Adds forms in
  * order of value per token. Then tries the same again after each form that is added first, because
  * that may use remaining tokens better. With many tools, only the best forms are tried first.
  */
-function choose(candidates: readonly Candidate[], room: number): readonly Chosen[] {
+function choose(candidates: readonly Candidate[], limit: number): readonly Chosen[] {
   const steps = candidates.flatMap((candidate, index) => {
     let last = { tokens: 0, score: 0 };
     return candidate.forms.toReversed().map((form): Step => {
@@ -411,13 +411,13 @@ function choose(candidates: readonly Candidate[], room: number): readonly Chosen
     });
   }).sort((a, b) => b.gain - a.gain);
   const chosen: (Step | undefined)[] = new Array(candidates.length);
-  let most = take(steps, room, chosen);
+  let most = take(steps, limit, chosen);
   let best: Step | undefined;
   for (const fixed of steps.slice(0, Math.floor(MAX_STEPS / Math.max(1, steps.length)))) {
-    const score = take(steps, room, chosen, fixed);
+    const score = take(steps, limit, chosen, fixed);
     if (score > most) [most, best] = [score, fixed];
   }
-  take(steps, room, chosen, best);
+  take(steps, limit, chosen, best);
   return chosen.filter((step) => step !== undefined);
 }
 
@@ -434,15 +434,15 @@ function valueOfForm({ value, pinned }: Candidate, { detail }: Form): number {
 }
 const PINNED = 1_000_000;
 
-/** Adds the steps that fit into `room`, `fixed` first. Returns the sum of their values. */
+/** Adds the steps that fit into `limit`, `fixed` first. Returns the sum of their values. */
 function take(
   steps: readonly Step[],
-  room: number,
+  limit: number,
   chosen: (Step | undefined)[],
   fixed?: Step,
 ): number {
   chosen.fill(undefined);
-  let left = room;
+  let left = limit;
   let sum = 0;
   const add = (step: Step): void => {
     const now = chosen[step.index];

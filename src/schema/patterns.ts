@@ -14,7 +14,7 @@ import { type PatternPart, readPattern } from "./pattern_syntax.ts";
 const MAX_LENGTH = 20_000;
 const MAX_STATES = 10_000;
 /** The maximum number of lookaheads and lookbehinds. Each uses one bit of a position's context. */
-const MAX_LOOKS = 24;
+const MAX_LOOKAROUNDS = 24;
 /** The maximum number of states to visit in the test whether `RegExp` takes linear time. */
 const MAX_VISITS = 50_000;
 /** The maximum number of characters that `RegExp` may read again at each position. */
@@ -213,7 +213,7 @@ class Automaton {
     // The search for a lookahead runs backwards, so that it ends where the lookahead begins.
     const search = new Search(this.#add(part, this.#state({}), ahead), ahead);
     const count = this.#lookarounds.push(search);
-    if (count > MAX_LOOKS) throw new RangeError("Too many states");
+    if (count > MAX_LOOKAROUNDS) throw new RangeError("Too many states");
     return { bit: AT_WORD << count, negated: open.endsWith("!") };
   }
 }

@@ -75,7 +75,7 @@ export function describeThrown(thrown: unknown, length: number = MAX_THROWN): st
   }
 }
 
-/** Returns true if at most `errors` letters are wrong, missing, additional or swapped. */
+/** Returns true if at most `errors` letters are changed, missing, additional or swapped. */
 export function isWithinEdits(a: string, b: string, errors: number): boolean {
   if (Math.abs(a.length - b.length) > errors) return false;
   let start = 0;
@@ -94,7 +94,7 @@ export function isWithinEdits(a: string, b: string, errors: number): boolean {
 const MAX_ID = 257;
 
 /** A model's turn may contain several unknown names, so the search for each is bounded. */
-const MAX_LOOKS = 1_000;
+const MAX_COMPARED = 1_000;
 
 /**
  * Returns ids that are similar to `wanted`, the most similar first. Compares the first 1,000 ids.
@@ -106,7 +106,7 @@ export function nearIds(wanted: string, ids: Iterable<string>, limit = 3): reado
   const plain = simplify(wanted);
   const plainName = simplify(nameOf(wanted));
   if (plain === "") return [];
-  return [...ids].slice(0, MAX_LOOKS)
+  return [...ids].slice(0, MAX_COMPARED)
     .flatMap((id) => {
       const simple = simplify(id);
       const errors = [0, 1, 2].find((errors) =>

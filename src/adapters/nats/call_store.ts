@@ -247,7 +247,7 @@ class NatsDriver implements durable.StoreDriver {
     { kind, before, limit, after }: durable.DueQuery,
   ): Promise<readonly durable.DueEntry[]> {
     return await this.#attempt(async () => {
-      const due: durable.DuePlace[] = [];
+      const due: durable.DuePosition[] = [];
       const { length } = this.#bucket.subject("");
       for await (const { subject, headers } of this.#bucket.heads(`${kind}.>`)) {
         const dueAt = Number(headers?.get(streams.DUE) || Infinity);

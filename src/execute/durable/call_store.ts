@@ -24,7 +24,7 @@ export interface DueEntry extends StoredEntry {
 }
 
 /** A position in the order of the entries that are due. */
-export type DuePlace = Pick<DueEntry, "dueAt" | "key">;
+export type DuePosition = Pick<DueEntry, "dueAt" | "key">;
 
 /** Options of a write. */
 export interface StoreOptions {
@@ -85,7 +85,7 @@ export interface CallStore {
    * @param limit The maximum number of entries.
    * @param after Skips this entry, which may have been deleted, and all earlier entries.
    */
-  due(kind: string, before: number, limit: number, after?: DuePlace): Promise<readonly DueEntry[]>;
+  due(kind: string, before: number, limit: number, after?: DuePosition): Promise<readonly DueEntry[]>;
   /**
    * Returns the store's time in milliseconds since 1970, estimated from its last response. Leases
    * use this time, because the clocks of processes differ. Without this function, leases use the

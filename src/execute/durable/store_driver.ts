@@ -27,7 +27,7 @@ export interface DueQuery {
   readonly kind: string;
   readonly before: number;
   readonly limit: number;
-  readonly after: stores.DuePlace;
+  readonly after: stores.DuePosition;
 }
 
 /** Reads and writes a storage, with valid arguments. A `RangeError` means an exceeded limit. */
@@ -147,7 +147,7 @@ export interface DuePage {
 }
 
 /** Compares entries by the order in which they are due. */
-export function compareDue(a: stores.DuePlace, b: stores.DuePlace): number {
+export function compareDue(a: stores.DuePosition, b: stores.DuePosition): number {
   return a.dueAt - b.dueAt || (a.key < b.key ? -1 : Number(a.key > b.key));
 }
 

@@ -10,7 +10,7 @@ import { keyOf, type TaskOwner, type TaskRecord, type TaskState } from "./task_r
 import { checkRetries, retried, runsOf, type TaskRetry } from "./task_retries.ts";
 import { type CallTasksOptions, TaskRuns } from "./task_runs.ts";
 import { storeTask } from "./task_starts.ts";
-import { MAX_DUE, PAGE, type TakenTasks, type TakePlace, TaskWorker } from "./task_worker.ts";
+import { MAX_DUE, PAGE, type TakenTasks, type TakeSlot, TaskWorker } from "./task_worker.ts";
 import { CallTasks } from "./tasks.ts";
 
 /** Options for {@linkcode taskQueue}. */
@@ -178,7 +178,7 @@ export class TaskQueue extends CallTasks {
     const running = new Quotas<string>(concurrency, Infinity);
     const most = new Map(Object.entries(toolConcurrency));
     let wake = (): void => {};
-    const take: TakePlace = (tool) => {
+    const take: TakeSlot = (tool) => {
       if (signal.aborted || running.exceeded(tool, 1) !== undefined) return "full";
       if (running.usedBy(tool) >= (most.get(tool) ?? Infinity)) return undefined;
       running.add(tool, 1);

@@ -20,7 +20,7 @@ export interface TakenTasks {
 }
 
 /** Returns a slot for a tool; `undefined` if it has no free slot; `"full"` if no tool has one. */
-export type TakePlace = (tool: string) => Taken | "full" | undefined;
+export type TakeSlot = (tool: string) => Taken | "full" | undefined;
 
 /** The maximum number of tasks that one read returns. */
 export const PAGE = 128;
@@ -41,7 +41,7 @@ export class TaskWorker {
   }
 
   async recover(dispatcher: ToolDispatcher): Promise<number> {
-    const take: TakePlace = () => ({ end() {} });
+    const take: TakeSlot = () => ({ end() {} });
     let [count, after] = [0, undefined as DueEntry | undefined];
     do {
       const { taken, last } = await this.takeDue(dispatcher, PAGE, take, after, false);
@@ -60,7 +60,7 @@ export class TaskWorker {
   async takeDue(
     dispatcher: ToolDispatcher,
     limit: number,
-    take: TakePlace,
+    take: TakeSlot,
     after: DueEntry | undefined,
     isWorker = true,
   ): Promise<TakenTasks> {
