@@ -85,7 +85,12 @@ export interface CallStore {
    * @param limit The maximum number of entries.
    * @param after Skips this entry, which may have been deleted, and all earlier entries.
    */
-  due(kind: string, before: number, limit: number, after?: DuePosition): Promise<readonly DueEntry[]>;
+  due(
+    kind: string,
+    before: number,
+    limit: number,
+    after?: DuePosition,
+  ): Promise<readonly DueEntry[]>;
   /**
    * Returns the store's time in milliseconds since 1970, estimated from its last response. Leases
    * use this time, because the clocks of processes differ. Without this function, leases use the

@@ -80,7 +80,7 @@ describe("importMcpServer() with a program that is hostile", () => {
     await using flooding = (await imported(source, { background: true })).server;
     await until(() => logged().length > 1);
     await using far = await imported(hostile("calm"));
-    assertEquals(told(await far.call("call")), "done");
+    assertEquals(textOf(await far.call("call")), "done");
     assertEquals(flooding.tools, []);
   });
 
