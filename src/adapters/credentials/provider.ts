@@ -76,10 +76,7 @@ export function unlessRefused(request: Promise<Tokens>): Promise<Tokens | undefi
 type Library = Awaited<ReturnType<typeof loadLibrary>>;
 type Fields = Readonly<Record<string, string>>;
 
-/**
- * The errors that may end without the person: of a server that is busy, and of this client. But Jira
- * refuses a grant as an unauthorized client.
- */
+/** Errors of a busy server, and errors about this client, but not the refusal of Jira (403). */
 const NOT_ABOUT_GRANT = /unavailable|server_error|slow_down|(?<!403un.*)client/;
 
 const TIMEOUT_MS = 20_000;
@@ -168,24 +165,26 @@ export class ProviderClient {
   ): Promise<Tokens> {
     const oauth = await loadLibrary();
     const { clientId, clientSecret, clientAuthentication } = this.options;
-    const authenticate = clientAuthentication === "post"
-      ? oauth.ClientSecretPost
-      : basicAuthentication;
+    const authenticate: ClientAuth = (_server, _client, body, headers) => {
+      if (clientSecret && clientAuthentication !== "post") {
+        // Encodes fewer characters than the library: many servers do not decode the header.
+        const pair = [clientId, clientSecret].map(encodeURIComponent).join(":");
+        return headers.set("authorization", `Basic ${btoa(pair)}`);
+      }
+      body.set("client_id", clientId);
+      if (clientSecret) body.set("client_secret", clientSecret);
+    };
     const to = [this.server, { client_id: clientId }] as const;
     try {
       const fields = makeFields(oauth, ...to);
-      const response = await oauth.genericTokenEndpointRequest(
-        ...to,
-        clientSecret === undefined ? oauth.None() : authenticate(clientSecret),
-        type,
-        fields,
-        {
-          // `checkUrl` has admitted http for this machine only.
-          [oauth.allowInsecureRequests]: true,
-          [oauth.customFetch]: boundedFetch,
-          signal: AbortSignal.timeout(TIMEOUT_MS),
-        },
-      );
+      const options = {
+        // `checkUrl` has admitted http for this machine only.
+        [oauth.allowInsecureRequests]: true,
+        [oauth.customFetch]: boundedFetch,
+        signal: AbortSignal.timeout(TIMEOUT_MS),
+      };
+      const request = [...to, authenticate, type, fields, options] as const;
+      const response = await oauth.genericTokenEndpointRequest(...request);
       // The type of an assertion is "N_A", because it is not a token for a resource.
       const types = { recognizedTokenTypes: { n_a: check.noop } };
       const answer = await oauth.processGenericTokenEndpointResponse(...to, response, types);
@@ -210,20 +209,10 @@ export class ProviderClient {
   }
 }
 
-/** Encodes fewer characters than the library: many servers do not decode the header. */
-function basicAuthentication(secret: string): ClientAuth {
-  return (_server, { client_id }, _body, headers) => {
-    const pair = [client_id, secret].map(encodeURIComponent).join(":");
-    headers.set("authorization", `Basic ${btoa(pair)}`);
-  };
-}
-
 async function loadLibrary() {
   try {
     // Names each function, because a bundle would contain the whole package otherwise.
     const {
-      None,
-      ClientSecretPost,
       allowInsecureRequests,
       customFetch,
       calculatePKCECodeChallenge,
@@ -232,8 +221,6 @@ async function loadLibrary() {
       processGenericTokenEndpointResponse,
     } = await import("oauth4webapi");
     return {
-      None,
-      ClientSecretPost,
       allowInsecureRequests,
       customFetch,
       calculatePKCECodeChallenge,

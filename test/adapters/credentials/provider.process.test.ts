@@ -3,13 +3,14 @@ import { describe, it } from "bun:test";
 import * as oauth from "../../../src/adapters/credentials/provider.ts";
 import { serve } from "../../runtime/serve.ts";
 
-const JSON_TYPE = { "content-type": "application/json" };
-
-/** Returns the tokens, or the error, of a server that sends this JSON. */
-async function tokensFrom(json: string): Promise<Partial<oauth.Tokens> & Partial<Error>> {
-  const served = await serve(() => new Response(json, { headers: JSON_TYPE }));
-  const tokenEndpoint = `${served.url}/token`;
-  const client = new oauth.ProviderClient("test", "hub", { tokenEndpoint, clientId: "plue" });
+/** Returns the tokens, or the error, of a server that sends this JSON, or answers like this. */
+async function tokensFrom(
+  answer: string | ((request: Request) => Response),
+  { clientId, clientSecret }: Partial<oauth.OAuthProvider> = {},
+): Promise<Partial<oauth.Tokens> & Partial<Error>> {
+  const served = await serve(typeof answer === "string" ? () => new Response(answer) : answer);
+  const about = { tokenEndpoint: served.url, clientId: clientId ?? "plue", clientSecret };
+  const client = new oauth.ProviderClient("test", "hub", about);
   const tokens = await client.grant("refresh_token", {}).catch((error: Error) => error);
   await served.stop();
   return tokens;
@@ -32,27 +33,21 @@ describe("ProviderClient", () => {
     // As GitLab, and other servers with Doorkeeper, describe every error.
     const headers = { "www-authenticate": 'Bearer realm="Doorkeeper", error="invalid_grant"' };
     for (const [status, error, wanted] of answers) {
-      const served = await serve(() => Response.json({ error }, { status, headers }));
-      const tokenEndpoint = `${served.url}/token`;
-      const client = new oauth.ProviderClient("test", "hub", { tokenEndpoint, clientId: "plue" });
-      const failed = await client.grant("refresh_token", {}).catch((thrown: Error) => thrown);
-      assertEquals((failed as Error).name, wanted, String(error));
-      await served.stop();
+      const { name } = await tokensFrom(() => Response.json({ error }, { status, headers }));
+      assertEquals(name, wanted, String(error));
     }
   });
 
   it("sends a client and its secret so that a server need not decode them, if they have no reserved characters", async () => {
-    const seen: string[] = [];
-    const served = await serve(({ headers }) => {
-      seen.push(atob(headers.get("authorization")?.slice("Basic ".length) ?? ""));
-      return Response.json({});
-    });
-    for (const clientSecret of ["a-secret_of.~27", "a secret:%"]) {
-      const about = { tokenEndpoint: `${served.url}/token`, clientId: "Iv1.a-b", clientSecret };
-      await new oauth.ProviderClient("test", "hub", about).grant("refresh_token", {}).catch(Error);
+    const sent: (string | null)[] = [];
+    for (const clientSecret of ["a-b_c.~27", "a b:%"]) {
+      await tokensFrom(({ headers }) => {
+        sent.push(headers.get("authorization"));
+        return Response.json({});
+      }, { clientId: "Iv1.a-b", clientSecret });
     }
-    assertEquals(seen, ["Iv1.a-b:a-secret_of.~27", "Iv1.a-b:a%20secret%3A%25"]);
-    await served.stop();
+    const pairs = ["Iv1.a-b:a-b_c.~27", "Iv1.a-b:a%20b%3A%25"];
+    assertEquals(sent, pairs.map((pair) => `Basic ${btoa(pair)}`));
   });
 
   it("uses a token with the lifetime 0 until a service rejects it", async () => {
