@@ -2,13 +2,7 @@
 
 import { digestOf } from "../../execute/durable/mod.ts";
 import * as check from "../../tool/mod.ts";
-import {
-  createClients,
-  isStale,
-  type OAuthProvider,
-  ProviderClient,
-  type Tokens,
-} from "./provider.ts";
+import { createClients, type OAuthProvider, ProviderClient, type Tokens } from "./provider.ts";
 import type { CredentialRequest, CredentialSource } from "./source.ts";
 
 /** Options for {@linkcode exchangeTokens}. */
@@ -69,10 +63,9 @@ export function exchangeTokens(options: TokenExchangeOptions): CredentialSource 
       const { principal = null, tenant = null, scopes } = request;
       const key = await digestOf(JSON.stringify([name, tenant, principal, scopes, subject]));
       const stored = known.get(key);
-      const before = await stored?.catch(check.noop);
-      const isUsable = before?.staleAt !== undefined && !isStale(before);
+      const { staleAt = 0 }: Partial<Tokens> = await stored?.catch(check.noop) ?? {};
       // Another call may have begun an exchange meanwhile.
-      if (!isUsable && known.get(key) === stored) known.delete(key);
+      if (staleAt < Date.now() && known.get(key) === stored) known.delete(key);
       const { token, scopes: granted, expiresAt } = await check.once(
         known,
         key,

@@ -80,15 +80,9 @@ async function obtain(
     if (missing.length === 0) return found.filter((one) => one instanceof Credential);
     const doing = "waiting for permission at a URL";
     // The person may have denied permission before the call resumes. The call then must not wait.
-    const afters = await call.wait(
-      doing,
-      () =>
-        Promise.all(
-          missing.map(({ name, after = "" }) =>
-            call.context.step(`credential.${name}.${round}.after`, () => after)
-          ),
-        ),
-    );
+    const step = ({ name, after = "" }: Missing) =>
+      call.context.step(`credential.${name}.${round}.after`, () => after);
+    const afters = await call.wait(doing, () => Promise.all(missing.map(step)));
     const isAccepted = await call.wait(doing, () => askCaller(call, missing, round));
     if (!isAccepted) break;
     const signal = AbortSignal.any([call.deadline.signal, AbortSignal.timeout(WAIT_MS)]);

@@ -148,7 +148,7 @@ export class OAuthSource implements OAuthCredentials {
     if (!request.principal && this.#options.allowAnonymous !== true) {
       throw new CallFailure("denied", `its caller needs a principal for the credential "${name}"`);
     }
-    const key = `credential.${await ownerOf(request)}.${name}`;
+    const key = await keyOf(name, request);
     for (;;) {
       request.signal.throwIfAborted();
       const { tokens: stored, record } = await this.#store.read(key);
@@ -177,8 +177,7 @@ export class OAuthSource implements OAuthCredentials {
     // Over HTTP, the principal of a call contains the tenant.
     const prefixes = tenant === undefined ? [""] : ["", tenantPrefix(tenant)];
     const removed = await Promise.all(prefixes.map(async (prefix) => {
-      const owner = await ownerOf({ principal: prefix + principal, tenant });
-      return await this.#store.remove(`credential.${owner}.${name}`);
+      return await this.#store.remove(await keyOf(name, { principal: prefix + principal, tenant }));
     }));
     return removed.includes(true);
   }
@@ -198,14 +197,15 @@ export class OAuthSource implements OAuthCredentials {
     params: URLSearchParams,
   ): Promise<"stored" | "used" | "invalid" | "refused"> {
     const { id, name, server, scopes: requested, verifier, expiresAt } = state;
-    const owner = await ownerOf(state);
-    const key = `credential.${owner}.${name}`;
+    const key = await keyOf(name, state);
     const client = this.#clients.get(name);
     if (client?.options.tokenEndpoint !== server) return "invalid";
     // Read first, because a failed read after the exchange would lose the tokens.
     const before = await this.#store.read(key);
     // Before the exchange, so that of two callbacks at once, one exchanges the code.
-    if (!await this.#store.use(`used.${owner}.${id}`, expiresAt)) return "used";
+    if (!await this.#store.use(key.replace("credential", "used") + id, expiresAt)) {
+      return "used";
+    }
     let given: Tokens | undefined;
     try {
       given = await unlessRefused(client.exchangeCode(params, this.#options.redirectUri, verifier));
@@ -222,19 +222,30 @@ export class OAuthSource implements OAuthCredentials {
     scopes: readonly string[],
   ): Promise<string> {
     const verifier = newId() + newId();
-    const { name, options: { tokenEndpoint: server } } = client;
+    const { name, options } = client;
+    const { authorizationEndpoint = "", tokenEndpoint: server, clientId } = options;
     const authorization: AuthorizationState = {
       ...{ id: newId(), name, server, scopes, verifier, principal, tenant },
       expiresAt: Date.now() + STATE_MS,
     };
-    const state = await this.#sealer.seal(encodeJson({ authorization }));
-    const scope = scopes.join(" ");
-    const parameters = { redirect_uri: this.#options.redirectUri, state, ...(scope && { scope }) };
-    return await client.authorizationUrl(parameters, verifier);
+    const parameters = {
+      ...options.parameters,
+      ...(scopes.length > 0 && { scope: scopes.join(" ") }),
+      redirect_uri: this.#options.redirectUri,
+      state: await this.#sealer.seal(encodeJson({ authorization })),
+      client_id: clientId,
+      response_type: "code",
+      code_challenge: await digestOf(verifier),
+      code_challenge_method: "S256",
+    };
+    const url = new URL(authorizationEndpoint);
+    for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
+    return url.href;
   }
 }
 
-/** Returns the text that represents an owner in keys of the store. */
-function ownerOf({ principal, tenant }: Owner): Promise<string> {
-  return digestOf(JSON.stringify([tenant ?? null, principal || null]));
+/** Returns the key of the tokens of an owner. */
+async function keyOf(name: string, { principal, tenant }: Owner): Promise<string> {
+  const owner = await digestOf(JSON.stringify([tenant ?? null, principal || null]));
+  return `credential.${owner}.${name}`;
 }

@@ -1,6 +1,6 @@
 /** The requests to an authorization server, by `oauth4webapi`, which is loaded on first use. */
 
-import type { AuthorizationServer, Client, ClientAuth, TokenEndpointResponse } from "oauth4webapi";
+import type { AuthorizationServer, ClientAuth, TokenEndpointResponse } from "oauth4webapi";
 import * as check from "../../tool/mod.ts";
 import { fail } from "../../tool/mod.ts";
 import { boundedText } from "../http/runtime.ts";
@@ -73,7 +73,6 @@ export function unlessRefused(request: Promise<Tokens>): Promise<Tokens | undefi
   });
 }
 
-type Library = Awaited<ReturnType<typeof loadLibrary>>;
 type Fields = Readonly<Record<string, string>>;
 
 /** Errors of a busy server, and errors about this client, but not the refusal of Jira (403). */
@@ -106,7 +105,7 @@ export class ProviderClient {
     const place = (field: string): string => `${field} of "${name}"`;
     if (!/^[\w-]{1,40}$/.test(name)) fail(action, `"${name}" must be 1 to 40 letters or digits`);
     check.readFields(action, options, CHECKS, place);
-    const { authorizationEndpoint, clientId, tokenEndpoint } = options;
+    const { clientId, tokenEndpoint } = options;
     check.checkWord(action, clientId, place("clientId"));
     checkUrl(action, tokenEndpoint, place("tokenEndpoint"));
     this.name = name;
@@ -115,7 +114,6 @@ export class ProviderClient {
       issuer: options.issuer ?? new URL(tokenEndpoint).origin,
       authorization_response_iss_parameter_supported: !!options.issuer,
       token_endpoint: tokenEndpoint,
-      ...(authorizationEndpoint && { authorization_endpoint: authorizationEndpoint }),
     };
   }
 
@@ -124,46 +122,25 @@ export class ProviderClient {
     return [...new Set([...this.options.scopes ?? [], ...scopes])];
   }
 
-  async authorizationUrl(parameters: Fields, verifier: string): Promise<string> {
-    const oauth = await loadLibrary();
-    const url = new URL(this.options.authorizationEndpoint ?? "");
-    const all = {
-      ...this.options.parameters,
-      ...parameters,
-      client_id: this.options.clientId,
-      response_type: "code",
-      code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
-      code_challenge_method: "S256",
-    };
-    for (const [name, value] of Object.entries(all)) url.searchParams.set(name, value);
-    return url.href;
-  }
-
   /** Exchanges the code in the parameters of a callback. */
   exchangeCode(
     params: URLSearchParams,
     redirect_uri: string,
     code_verifier: string,
   ): Promise<Tokens> {
-    return this.#request("authorization_code", ({ validateAuthResponse }, ...to) => {
-      // Without an issuer, the source has one server only, and Google always names its issuer.
-      if (!this.options.issuer) params.delete("iss");
-      const checked = validateAuthResponse(...to, params, params.get("state") ?? "");
-      return { code: checked.get("code") ?? "", redirect_uri, code_verifier };
-    });
+    // Without an issuer, the source has one server only, and Google always names its issuer.
+    if (!this.options.issuer) params.delete("iss");
+    const fields = { redirect_uri, code_verifier };
+    return this.#request("authorization_code", fields, params);
   }
 
   /** Sends any other grant, such as `refresh_token`, with further parameters. */
   grant(type: string, fields: Fields, scopes: readonly string[] = []): Promise<Tokens> {
     const scope = scopes.length === 0 ? {} : { scope: scopes.join(" ") };
-    return this.#request(type, () => ({ ...this.options.parameters, ...scope, ...fields }));
+    return this.#request(type, { ...this.options.parameters, ...scope, ...fields });
   }
 
-  async #request(
-    type: string,
-    makeFields: (oauth: Library, server: AuthorizationServer, client: Client) => Fields,
-  ): Promise<Tokens> {
-    const oauth = await loadLibrary();
+  async #request(type: string, fields: Fields, callback?: URLSearchParams): Promise<Tokens> {
     const { clientId, clientSecret, clientAuthentication } = this.options;
     const authenticate: ClientAuth = (_server, _client, body, headers) => {
       if (clientSecret && clientAuthentication !== "post") {
@@ -176,29 +153,40 @@ export class ProviderClient {
     };
     const to = [this.server, { client_id: clientId }] as const;
     try {
-      const fields = makeFields(oauth, ...to);
+      // Names each function, because a bundle would contain the whole package otherwise.
+      const {
+        allowInsecureRequests,
+        customFetch,
+        validateAuthResponse,
+        genericTokenEndpointRequest,
+        processGenericTokenEndpointResponse,
+      } = await import("oauth4webapi");
+      const params = callback && validateAuthResponse(...to, callback, callback.get("state") ?? "");
+      const all = { ...fields, ...(params && { code: params.get("code") ?? "" }) };
       const options = {
         // `checkUrl` has admitted http for this machine only.
-        [oauth.allowInsecureRequests]: true,
-        [oauth.customFetch]: boundedFetch,
+        [allowInsecureRequests]: true,
+        [customFetch]: boundedFetch,
         signal: AbortSignal.timeout(TIMEOUT_MS),
       };
-      const request = [...to, authenticate, type, fields, options] as const;
-      const response = await oauth.genericTokenEndpointRequest(...request);
+      const request = [...to, authenticate, type, all, options] as const;
+      const response = await genericTokenEndpointRequest(...request);
       // The type of an assertion is "N_A", because it is not a token for a resource.
       const types = { recognizedTokenTypes: { n_a: check.noop } };
-      const answer = await oauth.processGenericTokenEndpointResponse(...to, response, types);
+      const answer = await processGenericTokenEndpointResponse(...to, response, types);
       const { requested_token_type: wanted } = fields;
       // Another token must not be sent to another server as an assertion.
       if (wanted && answer["issued_token_type"] !== wanted) throw { code: "it has another type" };
       return tokensOf(answer);
     } catch (error) {
       // The errors of the library contain the response, which may have tokens.
-      const { error: answer, code, cause, status = cause?.status } = Object(error);
+      const { error: answer, code, message, cause, status = cause?.status } = Object(error);
       const isAnswer = check.isText(answer);
       // Another text than the name of an error may be a token that the server repeats.
       const name = /^[a-z_]+$/i.test(answer) ? answer : "an error without a name";
-      const why = check.cleanText(String(isAnswer ? name : code ?? "no answer"), 100);
+      const isMissing = /oauth4webapi/.test(message);
+      const failed = isMissing ? 'run "npm install oauth4webapi" first' : code ?? "no answer";
+      const why = check.cleanText(String(isAnswer ? name : failed), 100);
       // Strava and HubSpot refuse a grant with status 400, without the name of an error. A status such
       // as 429, for too many requests, is not about the grant either.
       const isRefused = (isAnswer || status === 400) &&
@@ -206,30 +194,6 @@ export class ProviderClient {
       const failure = new Error(`Cannot get a token of "${this.name}": ${why}`);
       throw Object.assign(failure, isRefused && { name: REFUSED });
     }
-  }
-}
-
-async function loadLibrary() {
-  try {
-    // Names each function, because a bundle would contain the whole package otherwise.
-    const {
-      allowInsecureRequests,
-      customFetch,
-      calculatePKCECodeChallenge,
-      validateAuthResponse,
-      genericTokenEndpointRequest,
-      processGenericTokenEndpointResponse,
-    } = await import("oauth4webapi");
-    return {
-      allowInsecureRequests,
-      customFetch,
-      calculatePKCECodeChallenge,
-      validateAuthResponse,
-      genericTokenEndpointRequest,
-      processGenericTokenEndpointResponse,
-    };
-  } catch (cause) {
-    throw new Error('Cannot use OAuth: run "npm install oauth4webapi" first', { cause });
   }
 }
 

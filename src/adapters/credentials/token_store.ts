@@ -1,7 +1,14 @@
 /** The tokens of callers in a call store, encrypted. One call at a time refreshes them. */
 
-import { type CallStore, encodeJson, parseJson, SettledStore } from "../../execute/durable/mod.ts";
-import { abortable, noop, once, systemClock } from "../../tool/mod.ts";
+import {
+  type CallStore,
+  encodeJson,
+  parseJson,
+  type RevisedRecord,
+  SettledStore,
+  StoredRecords,
+} from "../../execute/durable/mod.ts";
+import { abortable, defined, noop, once, systemClock } from "../../tool/mod.ts";
 import type { Sealer } from "../http/sealing.ts";
 import { isStale, type Tokens, unlessRefused } from "./provider.ts";
 
@@ -24,10 +31,7 @@ interface TokenRecord {
 }
 
 /** A record with its revision in the store. Both are `undefined` if there is none. */
-interface FoundRecord {
-  readonly record: TokenRecord | undefined;
-  readonly revision: number | undefined;
-}
+type FoundRecord = Partial<RevisedRecord<TokenRecord>>;
 
 /** The lifetime of tokens that are not refreshed, in milliseconds: 90 days. */
 const TTL_MS = 7_776_000_000;
@@ -37,24 +41,25 @@ const LOCK_MS = 30_000;
 const POLL_MS = 250;
 
 export class TokenStore {
-  readonly #store: SettledStore;
+  readonly #records: StoredRecords<TokenRecord, SettledStore>;
   readonly #sealer: Sealer;
   /** The next read of each key for which calls wait. */
   readonly #reads: Map<string, Promise<string>> = new Map();
 
   constructor(store: CallStore, sealer: Sealer) {
-    this.#store = new SettledStore(store);
+    this.#records = new StoredRecords(new SettledStore(store), ({ expiresAt }) => expiresAt);
     this.#sealer = sealer;
   }
 
   /** Returns the record of a key, and its tokens. */
   async read(key: string): Promise<FoundRecord & { readonly tokens: StoredTokens | undefined }> {
-    const { record, revision } = await this.#read(key);
-    const bytes = record?.sealed && await this.#sealer.open(record.sealed);
+    const found = await this.#records.read(key);
+    const { sealed, isRejected } = found?.record ?? {};
+    const bytes = sealed && await this.#sealer.open(sealed);
     // The key is encrypted, too, so that one caller's tokens cannot be stored as another one's.
     const { key: own, tokens } = bytes instanceof Uint8Array ? Object(parseJson(bytes)) : {};
-    const stale = record?.isRejected && { staleAt: 0 };
-    return { record, revision, tokens: own === key ? { ...tokens, ...stale } : undefined };
+    const stale = isRejected && { staleAt: 0 };
+    return { ...found, tokens: own === key ? { ...tokens, ...stale } : undefined };
   }
 
   /** Ends an authorization: stores its tokens. Without tokens, those before stay. */
@@ -72,15 +77,16 @@ export class TokenStore {
   /** Deletes the tokens of a key. Returns false if there were none. */
   async remove(key: string): Promise<boolean> {
     for (;;) {
-      const { record, revision } = await this.#read(key);
-      if (revision === undefined) return false;
-      if (await this.#store.delete(key, revision)) return record?.sealed !== undefined;
+      const found = await this.#records.read(key);
+      if (found === undefined) return false;
+      const { record, revision } = found;
+      if (await this.#records.store.delete(key, revision)) return record.sealed !== undefined;
     }
   }
 
   /** Marks tokens as invalid: they are refreshed, or else a person must give permission again. */
-  reject(key: string, sealed: string | undefined): Promise<void> {
-    return this.#change(
+  async reject(key: string, sealed: string | undefined): Promise<void> {
+    await this.#records.change(
       key,
       (record) => record && record.sealed === sealed ? { ...record, isRejected: true } : undefined,
     );
@@ -89,18 +95,17 @@ export class TokenStore {
   /** Refreshes the tokens of a key. While another call does it, in any process, waits a little. */
   async refresh(key: string, send: (refreshToken: string) => Promise<Tokens>): Promise<void> {
     const lock = key.replace("credential", "refresh");
-    const expiresAt = this.#store.timeBy(systemClock) + LOCK_MS;
-    const revision = await this.#store.create(lock, new Uint8Array(), { expiresAt });
+    const { store } = this.#records;
+    const expiresAt = store.timeBy(systemClock) + LOCK_MS;
+    const revision = await store.create(lock, new Uint8Array(), { expiresAt });
     if (revision === undefined) return await pause(POLL_MS);
     try {
       const { tokens, ...found } = await this.read(key);
       // Another call may have refreshed them before the lock.
       if (tokens?.refresh === undefined || !isStale(tokens)) return;
       const given = await unlessRefused(send(tokens.refresh));
-      const { refresh = tokens.refresh, scopes = tokens.scopes } = given ?? {};
-      const { requested, server } = tokens;
-      const fresh = given &&
-        await this.#seal(key, { ...given, refresh, scopes, requested, server });
+      const { staleAt: _, expiresAt: _before, ...old } = tokens;
+      const fresh = given && await this.#seal(key, { ...old, ...defined(given) });
       const expiresAt = Date.now() + TTL_MS;
       // Without another read, because a failed read would lose the new tokens.
       await this.#change(key, (record) =>
@@ -109,7 +114,7 @@ export class TokenStore {
           ? { ...fresh, authorization: record.authorization, expiresAt }
           : undefined, found);
     } finally {
-      await this.#store.delete(lock, revision).catch(noop);
+      await store.delete(lock, revision).catch(noop);
     }
   }
 
@@ -118,14 +123,14 @@ export class TokenStore {
     const readLater = async (): Promise<string> => {
       await pause(POLL_MS);
       this.#reads.delete(key);
-      return (await this.#read(key)).record?.authorization ?? "";
+      return (await this.#records.read(key))?.record.authorization ?? "";
     };
     for (let last = authorization; last === authorization;) {
       // After a failed read, the call waits on: its person still has the URL. On Workers, promises of
       // an ended request reject immediately, and remain in the map.
       const read = once(this.#reads, key, readLater).catch(() => {
         this.#reads.delete(key);
-        return pause(POLL_MS).then(() => last);
+        return last;
       });
       last = await abortable(read, signal);
     }
@@ -133,34 +138,22 @@ export class TokenStore {
 
   /** Records that a state was used. Returns false if it was used before. */
   async use(key: string, expiresAt: number): Promise<boolean> {
-    return await this.#store.create(key, new Uint8Array(), { expiresAt }) !== undefined;
+    return await this.#records.store.create(key, new Uint8Array(), { expiresAt }) !== undefined;
   }
 
   async #seal(key: string, tokens: StoredTokens): Promise<Pick<TokenRecord, "sealed">> {
     return { sealed: await this.#sealer.seal(encodeJson({ key, tokens })) };
   }
 
-  async #read(key: string): Promise<FoundRecord> {
-    const stored = await this.#store.get(key);
-    return { record: stored && parseJson(stored.value) as TokenRecord, revision: stored?.revision };
-  }
-
-  /** Changes a record, which may be known. Without a new record, nothing is written. */
+  /** Changes a record, which may be known. */
   async #change(
     key: string,
     change: (record: TokenRecord | undefined) => TokenRecord | undefined,
-    known?: FoundRecord,
+    known: FoundRecord | undefined,
   ): Promise<void> {
-    for (let found = known;; found = undefined) {
-      const { record: before, revision } = found ?? await this.#read(key);
-      const record = change(before);
-      if (record === undefined) return;
-      const write = [encodeJson(record), { expiresAt: record.expiresAt }] as const;
-      const written = revision === undefined
-        ? await this.#store.create(key, ...write)
-        : await this.#store.update(key, write[0], revision, write[1]);
-      if (written !== undefined) return;
-    }
+    const record = known && change(known.record);
+    const written = record && await this.#records.write(key, record, known?.revision);
+    if (written === undefined) await this.#records.change(key, change);
   }
 }
 
