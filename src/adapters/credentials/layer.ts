@@ -122,7 +122,7 @@ async function get(
 /** Asks the caller to open the URLs. Returns false if the caller declines one. */
 async function askCaller(call: Call, missing: readonly Missing[], round: number): Promise<boolean> {
   const answers = await Promise.all(missing.map(({ name, scopes, url }) => {
-    const rights = scopes.length === 0 ? "" : ` (${scopes.join(", ")})`;
+    const rights = scopes.length === 0 ? "" : ` (${check.clip(scopes.join(", "), 1_000)})`;
     const message = `Allow "${call.tool.id}" to act as you at ${name}${rights}`;
     const question = { kind: "authorization", message, url, resumes: true } as const;
     return call.context.ask(`credential.${name}.${round}`, question);

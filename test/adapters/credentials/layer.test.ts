@@ -324,6 +324,17 @@ describe("credentials() without a credential", () => {
     assertEquals(contentOf(await resumed), TOKEN.length);
   });
 
+  it("asks for a credential whose scopes are longer than a question", async () => {
+    const scopes = Array.from({ length: 200 }, (_, index) => `https://hub.example/scope/${index}`);
+    const about = { name: "t", description: "T.", credentials: { hub: { scopes } } };
+    const tools = [defineTool({ ...about, execute: () => 1 })];
+    const dispatcher = new ToolDispatcher(new ToolRegistry({ tools }), {
+      credentials: credentials(new SlowSource()),
+      tickets: storedTickets(memoryCallStore()),
+    });
+    assertEquals(contentOf(await dispatcher.dispatch({ name: "t" })), "input_required");
+  });
+
   it("denies a call whose caller declines, or has not given permission at three URLs", async () => {
     const source = new SlowSource();
     const dispatcher = new ToolDispatcher(registry, { credentials: credentials(source) });
