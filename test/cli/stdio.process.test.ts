@@ -46,6 +46,13 @@ describe("plue serve --stdio", () => {
     assertEquals(errors, { 0: undefined, 1: -32_600, 2: -32_600, 3: -32_600, 4: -32_600 });
   });
 
+  it("does not respond to a response of the client", async () => {
+    const response = JSON.stringify({ jsonrpc: "2.0", id: 1, result: { action: "accept" } });
+    const path = await files.write("plue.json", '{"sources": {}}');
+    const { code, stdout } = await plue(["serve", "-c", path, "--stdio"], { stdin: response });
+    assertEquals([code, stdout], [0, ""]);
+  });
+
   it("answers a call of an unknown tool with a name of 800,000 bytes", async () => {
     const errors = await errorsOf([{ method: "tools/call", name: "é".repeat(400_000) }]);
     assertEquals(errors, { 0: -32_602 });

@@ -152,8 +152,8 @@ class Connection {
       return await this.#pump(response.body, signal);
     }
     const body: unknown = type.includes("json") ? await response.json() : await response.text();
-    // A client does not expect a response to a cancelled request.
-    if (signal.aborted) return;
+    // A client does not expect a response to a cancelled request, or to its own response.
+    if (signal.aborted || response.status === 202) return;
     const messages = Array.isArray(body) ? body : [body];
     if (messages.every((one) => isObject(one) && one["jsonrpc"] === "2.0")) {
       for (const one of messages) await this.#write(one);
