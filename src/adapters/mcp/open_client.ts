@@ -192,6 +192,15 @@ function commandOpener(source: McpCommand, limits: ClientLimits): ClientOpener {
               });
             };
             program?.stdout.on("data", pace);
+            if (this !== transport) return;
+            program?.once("exit", (code, signalName) => {
+              ended = { code, signal: signalName };
+              // The transport closes when the output ends, which a child of the program may hold open.
+              program.once(
+                "close",
+                systemClock.setTimeout(() => program.stdout.destroy(), OUTPUT_MS),
+              );
+            });
           }
 
           /** The SDK's own method sets no limit, and resolves only when all lines are written. */
@@ -218,19 +227,6 @@ function commandOpener(source: McpCommand, limits: ClientLimits): ClientOpener {
           maxBufferSize: limits.maxBytes,
         });
         ended = undefined;
-        const start = transport.start.bind(transport);
-        transport.start = async () => {
-          await start();
-          const { _process: program } = transport as unknown as StartedProgram;
-          program?.once("exit", (code, signalName) => {
-            ended = { code, signal: signalName };
-            // The transport closes when the output ends, which a child of the program may hold open.
-            program.once(
-              "close",
-              systemClock.setTimeout(() => program.stdout.destroy(), OUTPUT_MS),
-            );
-          });
-        };
         return transport;
       }),
   };

@@ -381,11 +381,8 @@ function loadMcp({ namespace = "mcp", place }: SourceName, state: Loading): void
 }
 
 function shellCommand(line: string, variables: CommandIo["env"]): McpServerSource {
-  const names = variables["PLUE_SOURCE_ENV"]?.split(",") ?? [];
-  const env = Object.fromEntries(names.flatMap((name) => {
-    const value = variables[name];
-    return value === undefined ? [] : [[name, value]];
-  }));
+  const names = variables["PLUE_SOURCE_ENV"]?.split(",").filter((name) => variables[name]) ?? [];
+  const env = Object.fromEntries(names.map((name) => [name, variables[name] ?? ""]));
   return process.platform === "win32"
     ? { command: "cmd", args: ["/d", "/s", "/c", line], env }
     : { command: "sh", args: ["-c", `exec ${line}`], env };

@@ -285,20 +285,15 @@ createInterface({ input: process.stdin }).on("line", (line) => {
   it("serves a source that comes back after a file with a new tenant was rejected", async () => {
     await using server = await upstream();
     let isUp = false;
-    await using proxy = await serving(async (request) =>
+    await using proxy = await serving((request) =>
       isUp && request.method === "POST"
-        ? await fetch(server.mcp, {
-          ...{ method: "POST", headers: request.headers, body: await request.text() },
-        })
+        ? fetch(new Request(server.mcp, request))
         : new Response(null, { status: 503 })
     );
-    const exported = "export const dispatch = { timeoutMs: 1_000 };";
-    await files.write("limited.mjs", MODULE + exported);
+    await files.write("limited.mjs", `${MODULE} export const dispatch = { timeoutMs: 1_000 };`);
     const token = "first-first-first";
-    const settings = {
-      sources: { far: { url: proxy.url } },
-      callers: { tokens: { ann: { token } } },
-    };
+    const callers = { tokens: { ann: { token } } };
+    const settings = { sources: { far: { url: proxy.url } }, callers };
     await using served = await gateway("scopes.json", settings);
     const sources = { one: { from: "limited.mjs" }, two: { from: "limited.mjs" } };
     await files.write("scopes.json", JSON.stringify({ ...settings, tenants: { a: { sources } } }));
