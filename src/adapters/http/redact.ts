@@ -51,16 +51,16 @@ function formsOf(text: string): readonly string[] {
  * the secret, one character after the other.
  */
 function withoutForm(text: string, form: string): string {
+  const start = form.slice(0, MIN_LENGTH);
+  // The beginning of a long secret may have been removed with another one.
+  if (!text.includes(start) && !text.includes(MARK)) return text;
   const rest = text.replaceAll(form.slice(0, MAX_SEARCHED), MARK)
     .replaceAll(MARK + form.slice(MAX_SEARCHED), MARK);
-  const parts = rest.split("…");
-  const last = parts.pop();
-  const clean = parts.map((part) => {
-    const word = part.split(/\s/).pop() ?? "";
-    const at = word.replace(form.slice(0, MIN_LENGTH), MARK).indexOf(MARK);
+  return rest.split("…").map((part, index, { length }) => {
+    const word = index < length - 1 && part.split(/\s/).pop() || "";
+    const at = word.replace(start, MARK).indexOf(MARK);
     return at < 0 ? part : part.slice(0, part.length - word.length + at) + MARK;
-  });
-  return [...clean, last].join("…");
+  }).join("…");
 }
 
 function cleanError(error: Error, clean: (text: string) => string, maxCauses: number): Error {
