@@ -13,6 +13,10 @@ const aKey = fc.constantFrom(...KEYS);
 const aCount = fc.constantFrom(0, 1, 2, 3);
 const aNumber = fc.constantFrom(...NUMBERS);
 
+/** Any character. The unit "binary" of fast-check lists all of them first, which takes a second. */
+export const aCharacter: fc.Arbitrary<string> = fc.integer({ min: 0, max: 0x10ffff })
+  .map((code) => String.fromCodePoint(code)).filter((character) => character.isWellFormed());
+
 /** Any small JSON value. */
 export const aValue: fc.Arbitrary<unknown> = fc.letrec<{ value: unknown }>((tie) => ({
   value: fc.oneof(

@@ -11,6 +11,7 @@ import {
 } from "../../../mod.ts";
 import { toolsAsTypeScript, type ToolTypesOptions } from "../../../src/adapters/code/mod.ts";
 import { countTokens, createToolBridge } from "../../../src/finding/mod.ts";
+import { aCharacter } from "../../support/arbitrary_schema.ts";
 import { cases } from "../../support/laws.ts";
 import data from "./types.json" with { type: "json" };
 
@@ -155,7 +156,7 @@ describe("toolsAsTypeScript()", () => {
   it("keeps each description, default and pattern inside its comment", () => {
     const hostile = fc.oneof(
       fc.string({ unit: fc.constantFrom("*", "/", "\n", "@ts-ignore", "`", "\u2028", "\\", "x") }),
-      fc.string({ unit: "binary" }),
+      fc.string({ unit: aCharacter }),
     );
     fc.assert(
       fc.property(hostile, hostile, (first, second) => {
@@ -173,7 +174,7 @@ describe("toolsAsTypeScript()", () => {
   });
 
   it("writes names and literals of any characters as strings", () => {
-    const word = fc.string({ unit: "binary", minLength: 1, maxLength: 12 });
+    const word = fc.string({ unit: aCharacter, minLength: 1, maxLength: 12 });
     fc.assert(
       fc.property(word, word, (name, value) => {
         const properties = { [`-${name}`]: { const: value } };

@@ -4,6 +4,7 @@ import fc from "fast-check";
 import type { HttpOperation, ParameterBinding } from "../../../src/adapters/openapi/mod.ts";
 import { buildRequest, type BuiltRequest } from "../../../src/adapters/openapi/build_request.ts";
 import { UnsendableArgument } from "../../../src/adapters/openapi/serialize.ts";
+import { aCharacter } from "../../support/arbitrary_schema.ts";
 import { cases } from "../../support/laws.ts";
 
 const SERVER = "https://api.example/v1";
@@ -31,7 +32,7 @@ function build(operation: HttpOperation, args: Record<string, unknown>): BuiltRe
 
 /** Text with the special characters of URLs and headers. */
 const text = fc.oneof(
-  fc.string({ unit: "binary" }),
+  fc.string({ unit: aCharacter }),
   fc.string({ unit: fc.constantFrom(..."/\\.%2e?#@:&= \r\n\ta") }),
 );
 
