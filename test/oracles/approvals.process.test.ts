@@ -46,23 +46,28 @@ for (const [framework, run] of Object.entries(RUNS)) {
       await run.resume(store, run.edit(state, "500", "900"), "approve").catch(() => undefined);
       assertEquals(ran, []);
     });
-
-    it("resume the call in another process", async () => {
-      const folder = mkdtempSync(join(tmpdir(), "plue-approvals-"));
-      try {
-        const path = join(folder, "approvals.db");
-        using store = await sqliteCallStore(path);
-        const { state } = await run.start(store, "refund", 7);
-        const program = join(import.meta.dirname, "approvals.ts");
-        const { stdout, stderr } = spawnSync(
-          process.execPath,
-          [program, framework, path, state, "approve"],
-          { encoding: "utf8" },
-        );
-        assertStringIncludes(stdout, "paid 7", stderr);
-      } finally {
-        rmSync(folder, { recursive: true });
-      }
-    });
   });
 }
+
+describe("the approvals of all frameworks", () => {
+  it("resume the call in another process", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "plue-approvals-"));
+    try {
+      const states: Record<string, string> = {};
+      for (const [framework, run] of Object.entries(RUNS)) {
+        using store = await sqliteCallStore(`${folder}/${framework}.db`);
+        states[framework] = (await run.start(store, "refund", 7)).state;
+      }
+      const program = join(import.meta.dirname, "approvals.ts");
+      const { stdout, stderr } = spawnSync(
+        process.execPath,
+        [program, folder, JSON.stringify(states)],
+        { encoding: "utf8" },
+      );
+      const outcomes = [...stdout.matchAll(/^(\w+) .*paid 7/gm)].map(([, framework]) => framework);
+      assertEquals(outcomes, Object.keys(RUNS), stderr);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+});

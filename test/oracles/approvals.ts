@@ -1,6 +1,6 @@
 /**
  * Runs that stop at an approval of their framework, and resume from its own state, as text.
- * `bun approvals.ts <framework> <store> <state> <decision>` resumes a run, and prints its outcome.
+ * `bun approvals.ts <folder> <states>` approves the runs with these states, and prints their outcomes.
  */
 
 import {
@@ -197,8 +197,10 @@ const langChain: ApprovalRun = {
 export const RUNS = { aiSdk, openAiAgents, langChain };
 
 if (import.meta.main) {
-  const [framework = "", path = "", state = "", decision = ""] = process.argv.slice(2);
-  using store = await sqliteCallStore(path);
-  const run = RUNS[framework as keyof typeof RUNS];
-  console.log(await run.resume(store, state, decision as Decision));
+  const [folder = "", states = ""] = process.argv.slice(2);
+  for (const [framework, state] of Object.entries<string>(JSON.parse(states))) {
+    using store = await sqliteCallStore(`${folder}/${framework}.db`);
+    const run = RUNS[framework as keyof typeof RUNS];
+    console.log(framework, await run.resume(store, state, "approve"));
+  }
 }
