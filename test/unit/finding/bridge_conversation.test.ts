@@ -9,6 +9,7 @@ import {
   listTargets,
   type TargetId,
 } from "../../../src/formats/mod.ts";
+import { sample } from "../../support/laws.ts";
 import { type Fixture, FIXTURES } from "../formats/cases.ts";
 
 const THINGS = ["invoice", "calendar", "photo", "recipe", "song", "map", "ticket", "book"];
@@ -71,7 +72,7 @@ const TURNS = 50;
 const PINNED = "map:find";
 
 describe(`a conversation of ${TURNS} turns`, () => {
-  for (const { id } of listTargets()) {
+  for (const { id } of sample(listTargets())) {
     const fixture = FIXTURES.find(({ targets }) => targets.includes(id));
 
     for (const changes of [false, true]) {
