@@ -18,3 +18,5 @@ for (const file of process.argv.slice(2)) {
   await runAll(report, file);
 }
 console.log(`\nREPORT ${JSON.stringify(report)}`);
+// A test that hangs or fails may leave a server behind, which would keep this process alive.
+if (report.failed > 0) process.exit(1);

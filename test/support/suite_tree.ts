@@ -90,12 +90,28 @@ export function testFunctions(onTop: (child: Suite | Case) => void = () => {}): 
   };
 }
 
+/** The limit of a test, in milliseconds: only a hanging test reaches it. */
+const TEST_LIMIT_MS = 600_000;
+// Tests replace the global timers.
+const { setTimeout, clearTimeout } = globalThis;
+
+async function runWithinLimit(run: Step): Promise<void> {
+  const late = Promise.withResolvers<never>();
+  const reason = new Error(`The test did not end within ${TEST_LIMIT_MS} ms`);
+  const timer = setTimeout(() => late.reject(reason), TEST_LIMIT_MS);
+  try {
+    await Promise.race([run(), late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 /** Runs one test between the hooks of the groups around it. */
 export async function runCase(run: Step, suite: Suite): Promise<void> {
   const suites = lineage(suite);
   try {
     for (const { hooks } of suites) for (const hook of hooks.beforeEach) await hook();
-    await run();
+    await runWithinLimit(run);
   } finally {
     for (const { hooks } of suites.toReversed()) for (const hook of hooks.afterEach) await hook();
   }
