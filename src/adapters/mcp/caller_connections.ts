@@ -155,7 +155,7 @@ export class CallerConnections {
   }
 
   #add(principal: string | undefined, credential: string | ToolCredential, token: string) {
-    this.#makeRoom(principal);
+    this.#limitConnections(principal);
     // The provider and the session belong to the import's own connection.
     const { authProvider: _, sessionId: _own, ...http } = this.#http;
     const { fetch = globalThis.fetch, requestInit } = http;
@@ -189,7 +189,7 @@ export class CallerConnections {
   }
 
   /** Closes an unused connection if there are too many, or else rejects the call. */
-  #makeRoom(principal: string | undefined): void {
+  #limitConnections(principal: string | undefined): void {
     const { maxConnections = 256 } = this.#options;
     const all = [...this.#connections];
     const ofPrincipal = all.filter(([, own]) => own.principal === principal);

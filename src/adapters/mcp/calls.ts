@@ -264,7 +264,7 @@ class MessageSender {
       this.sent = work.catch(() => {});
     this.listeners = {
       metadata(value) {
-        if (pace.hasRoom()) void send(log("info", value, name));
+        if (pace.tryReserve()) void send(log("info", value, name));
       },
       async output(value) {
         await pace.ready();
@@ -272,7 +272,7 @@ class MessageSender {
       },
       ...(progressToken === undefined ? {} : {
         progress({ done, total, message }) {
-          if (!pace.hasRoom()) return;
+          if (!pace.tryReserve()) return;
           void send(notify({
             method: "notifications/progress",
             params: {

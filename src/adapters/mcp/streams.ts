@@ -137,7 +137,7 @@ export class ReaderPace {
   }
 
   /** Returns true if another message of progress or metadata may be sent. */
-  hasRoom(): boolean {
+  tryReserve(): boolean {
     return ++this.#ahead <= MAX_AHEAD;
   }
 

@@ -224,7 +224,7 @@ class NatsDriver implements durable.StoreDriver {
     return await this.#attempt(async () => {
       const message = await this.#find(key);
       if (message?.seq !== revision) return false;
-      if (!await this.#inRoom(() => this.#bucket.remove(key, revision))) return false;
+      if (!await this.#write(() => this.#bucket.remove(key, revision))) return false;
       const bytes = this.#lengthOf(message.data.byteLength);
       this.#quotas.give(durable.ownerOf(key), durable.entryWeight(key, bytes));
       return true;
@@ -291,7 +291,7 @@ class NatsDriver implements durable.StoreDriver {
       message.set(value, seal.bytes);
       seal.sign(message, this.#bucket.subject(key), ends);
     }
-    const written = await this.#inRoom(() => this.#bucket.write(key, message, about, revision));
+    const written = await this.#write(() => this.#bucket.write(key, message, about, revision));
     if (++this.#writes % WRITES_TO_SWEEP === 0) void this.#sweepInTurn();
     return written;
   }
@@ -338,7 +338,7 @@ class NatsDriver implements durable.StoreDriver {
   }
 
   /** Runs a write. If the bucket is full, sweeps it and writes again. */
-  async #inRoom<T>(write: () => Promise<T>): Promise<T> {
+  async #write<T>(write: () => Promise<T>): Promise<T> {
     try {
       return await write();
     } catch (error) {

@@ -228,7 +228,7 @@ export class Sender {
   readonly #reply: string;
   readonly #maxPart: number;
   #sequence = 0;
-  #isAmid = false;
+  #hasMoreParts = false;
 
   /** @param reply The reply subject, which also receives "no responders" from the server. */
   constructor(connection: NatsConnection, seal: Seal, subject: string, reply = "") {
@@ -241,8 +241,8 @@ export class Sender {
   }
 
   /** True if a part of a value was sent, and other parts follow. No other value may be sent then. */
-  get isAmid(): boolean {
-    return this.#isAmid;
+  get hasMoreParts(): boolean {
+    return this.#hasMoreParts;
   }
 
   /**
@@ -261,10 +261,10 @@ export class Sender {
   sendPart(text: Uint8Array, at: number): number {
     const part = text.subarray(at, at + this.#maxPart);
     const next = at + part.length;
-    this.#isAmid = next < text.length;
+    this.#hasMoreParts = next < text.length;
     const head = this.#seal.bytes;
     const message = new Uint8Array(head + HEAD_BYTES + part.length);
-    message[head] = this.#isAmid ? 1 : 0;
+    message[head] = this.#hasMoreParts ? 1 : 0;
     new DataView(message.buffer).setUint32(head + 1, this.#sequence);
     this.#sequence = this.#sequence === MAX_SEQUENCE ? 0 : this.#sequence + 1;
     message.set(part, head + HEAD_BYTES);

@@ -193,7 +193,7 @@ class Worker implements ServedTools {
   #stopFollowing: (() => void) | undefined;
   #beats = 0;
   /** The presence messages sent since the last one was received; `undefined` before the first. */
-  #unheard: number | undefined;
+  #missedBeats: number | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(settings: WorkerSettings) {
@@ -208,7 +208,7 @@ class Worker implements ServedTools {
       ({ worker: id }) => offers.touch(id),
       (revision) => offers.directory?.expect(revision),
     );
-    const own = link.listen(presenceSubject(link.name, worker), () => void (this.#unheard = 0));
+    const own = link.listen(presenceSubject(link.name, worker), () => void (this.#missedBeats = 0));
     this.#end.push(() => presence.unsubscribe(), () => own.unsubscribe());
     const toolAt = (path: string): Tool | undefined => offers.at(path);
     this.#calls = new ServedCalls({ link, worker, dispatcher, toolAt });
@@ -251,7 +251,7 @@ class Worker implements ServedTools {
     const { connection, log } = this.#link;
     for (const end of this.#end.splice(0)) end();
     this.#stopBeating();
-    this.#say(true);
+    this.#publishPresence(true);
     // Without a connection, no result can be sent.
     const graceMs = connection.isClosed() ? 0 : this.#settings.drainTimeoutMs;
     await Promise.all([
@@ -274,7 +274,7 @@ class Worker implements ServedTools {
 
   #beat(): void {
     this.#reconnectIfStuck();
-    this.#say(false);
+    this.#publishPresence(false);
     this.#stopBeating = systemClock.setTimeout(() => {
       this.#beat();
       if (this.#link.down === undefined) this.#offers.announce();
@@ -286,15 +286,15 @@ class Worker implements ServedTools {
 
   /** Reconnects if own messages are missing: a dead connection may stay open for minutes. */
   #reconnectIfStuck(): void {
-    if (this.#link.down !== undefined || this.#unheard === undefined) return;
-    if (this.#unheard++ < BEATS_TO_RECONNECT) return;
-    this.#unheard = 0;
+    if (this.#link.down !== undefined || this.#missedBeats === undefined) return;
+    if (this.#missedBeats++ < BEATS_TO_RECONNECT) return;
+    this.#missedBeats = 0;
     const { connection, log } = this.#link;
     log(new Error("The server does not deliver this worker's own messages; the worker reconnects"));
     connection.reconnect().catch(log);
   }
 
-  #say(isLeaving: boolean): void {
+  #publishPresence(isLeaving: boolean): void {
     const message: PresenceMessage = {
       worker: this.worker,
       time: systemClock.timestamp(),

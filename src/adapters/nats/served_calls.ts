@@ -219,7 +219,7 @@ export class ServedCalls {
     // A tool that may not run twice starts when the caller has confirmed `accepted`. Until then nothing
     // has run, so the caller may send the call to another worker.
     if (tool.idempotent === true) served.begin?.();
-    else void this.#say(served, { type: "accepted" });
+    else void this.#sendFrame(served, { type: "accepted" });
   }
 
   /** True while a large result or output of a tool waits to be sent. */
@@ -239,7 +239,7 @@ export class ServedCalls {
         await new Promise<void>((resolve) => served.onCredit = resolve);
       }
       const { type } = event;
-      const bytes = await this.#say(
+      const bytes = await this.#sendFrame(
         served,
         type === "progress" ? { type, progress: event.progress } : { type, value: event.value },
       );
@@ -250,7 +250,7 @@ export class ServedCalls {
     const isLeft = !result.ok && result.error.code === "overloaded" &&
       (call.ticket === undefined || result.error.ran === "no" || tool.idempotent);
     try {
-      await this.#say(
+      await this.#sendFrame(
         served,
         isLeft
           ? { type: "refused", why: "the worker is overloaded", result }
@@ -262,7 +262,7 @@ export class ServedCalls {
   }
 
   /** Sends a frame. Returns its size in bytes, for a large frame once it is sent. */
-  #say(served: ServedCall, frame: Frame): number | Promise<number> {
+  #sendFrame(served: ServedCall, frame: Frame): number | Promise<number> {
     served.silence = 0;
     const sent = this.#outbox.send(served.sender, frame);
     served.isSending = typeof sent !== "number";
@@ -313,7 +313,7 @@ export class ServedCalls {
         // If the process was stopped, callers have waited longer than `silence` counts.
         if (served.silence < protocol.TICKS_TO_BEAT && !wasStopped) continue;
         // The parts of a large message are heartbeats too.
-        if (served.sender.isAmid) continue;
+        if (served.sender.hasMoreParts) continue;
         served.silence = 0;
         const beat: Frame = { type: "beat" };
         callHook(() => served.sender.send(beat), this.#settings.link.log);
