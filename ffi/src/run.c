@@ -75,7 +75,7 @@ static void report_dropped(struct plue_call *call, const plue_tool_context_t *co
     call->told++;
 }
 
-/* Reports a call that failed in this library to its metadata callback. */
+/* Reports a call that failed in this library to the metadata callback of the call. */
 static struct plue_outcome told(struct plue_outcome failure, const char *tool_name,
                                 const plue_tool_context_t *context) {
     char *json = context->metadata_callback == NULL ? NULL

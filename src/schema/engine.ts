@@ -123,7 +123,7 @@ const BOOLEANS = [{}, {}] as const;
 
 const wrappers = new WeakMap<object, (engine: SchemaEngine) => SchemaEngine>();
 
-/** Makes every registry compile `schema` with a wrapped engine: imported schemas are hardened. */
+/** Makes every registry compile `schema` with the engine that `wrap` returns: see `hardened`. */
 export function wrapEngineOf(
   schema: object | boolean | undefined,
   wrap: (engine: SchemaEngine) => SchemaEngine,

@@ -1,5 +1,6 @@
 /**
- * Runs that stop at an approval of their framework, and resume from its own state, as text.
+ * Runs of agents that stop at an approval of their framework. A later process resumes a run from the
+ * state that the framework has saved as text.
  * `bun approvals.ts <folder> <states>` approves the runs with these states, and prints their outcomes.
  */
 

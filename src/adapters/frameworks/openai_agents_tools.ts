@@ -78,6 +78,7 @@ export function toOpenAiAgentsTools<Context>(
     async needsApproval(runContext, input, id = "call_1") {
       if (request === undefined) return false;
       const call = { id, type: "function", function: { name, arguments: JSON.stringify(input) } };
+      // When the run resumes, the SDK calls this again: the decision is recorded already.
       const record = isDecided(runContext, name, id) ? "never" : "always";
       return await request(call, record) !== undefined;
     },

@@ -70,6 +70,7 @@ export class ToolsetNarrower {
       toolset,
       () => new BoundedMap<string, Toolset>({ maxEntries: MAX_NARROWED }),
     );
+    // Rights that are not only strings, such as a context, have a key once they are checked.
     const narrow = (): Toolset => {
       const selection = selectionOfCaller(caller);
       const checkedKey = select.selectionKey(selection);

@@ -188,7 +188,7 @@ function readParameters(parameters: URLSearchParams): ListingQuery {
   if (q === undefined && minScore !== undefined) {
     throw new RequestError('Query parameter "minScore" needs the parameter "q"');
   }
-  // An export has no pages: only a search can have a limit.
+  // An export has no pages, so it cannot have a cursor. With `q`, it can have a limit.
   if (format !== undefined && (cursor !== undefined || limit !== undefined && q === undefined)) {
     const paging = cursor === undefined ? "limit" : "cursor";
     throw new RequestError(

@@ -104,7 +104,9 @@ export interface ServerRequest {
 /** Answers of users are checked by the dispatcher, not by the SDK. */
 export const NO_VALIDATOR: mcp.jsonSchemaValidator = {
   getValidator() {
-    throw new TypeError("Cannot validate an answer: ask with the context of a tool");
+    throw new TypeError(
+      "Cannot validate an answer: use context.ask() of a tool, not elicitInput()",
+    );
   },
 };
 

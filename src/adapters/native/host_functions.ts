@@ -29,7 +29,7 @@ export interface Yielded {
   readonly text: string;
 }
 
-/** The service with the id of the host's call. The thread that waits for that call runs the tools. */
+/** The service that has the id of the host's call. The thread of that call also runs its tools. */
 export const HOST_CALL = "plue:hostCall";
 const NO_CALL = 0;
 

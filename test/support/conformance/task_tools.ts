@@ -2,7 +2,7 @@
 
 import { defineTool, type QuestionFields, type Tool, ToolResult } from "@plue/tools";
 
-/** Waits, until the call is aborted. */
+/** Waits for `ms` milliseconds. Rejects if the call is aborted before. */
 function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(resolve, ms);

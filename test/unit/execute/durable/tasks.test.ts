@@ -515,7 +515,7 @@ describe("a task", () => {
     const clock = new FakeClock();
     const dead = processOf([HANG], { clock });
     const { id } = await dead.start("hang");
-    // A clock that stands still renews nothing.
+    // The clock of the first process stands still, so its lease is not renewed.
     const alive = later(dead, [HANG]);
     const state = await alive.tasks.get(id, ANN);
     assertEquals([state?.status, state?.result && outcome(state.result)], [
