@@ -118,7 +118,6 @@ describe("npm start", () => {
   });
 
   it("closes silent connections, but not the connection of a running call", async () => {
-    const server = guarded;
     const head = (path: string): string =>
       `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n` +
       "Content-Length: 100\r\n\r\n";
@@ -130,13 +129,13 @@ describe("npm start", () => {
       head("/nowhere"),
     ];
     const closed = silent.map(async (text) => {
-      const socket = connect(Number(new URL(server.url).port), "127.0.0.1");
+      const socket = connect(Number(new URL(guarded.url).port), "127.0.0.1");
       socket.on("error", () => {}).resume();
       socket.write(text);
       await once(socket, "close");
     });
     // This call lasts longer than the server keeps a silent connection open.
-    const call = server.post("terminal-execute", { command: "sleep", args: ["14"] }, {
+    const call = guarded.post("terminal-execute", { command: "sleep", args: ["14"] }, {
       headers: { authorization },
     });
     await Promise.all(closed);
@@ -195,6 +194,10 @@ describe("plue serve with a module", () => {
       ...Array.from({ length: 50 }, (_, n) => make("t" + n, undefined, () => n)),
     ];`;
 
+  let served: Awaited<ReturnType<typeof serving>>;
+  beforeAll(async () => served = await serving("--scope", "admin"));
+  afterAll(() => served[Symbol.asyncDispose]());
+
   /** Serves the module with a token. Returns a function that requests a path. */
   async function serving(...words: readonly string[]) {
     const folder = await temporaryFolder({ "tools.mjs": MODULE });
@@ -214,22 +217,19 @@ describe("plue serve with a module", () => {
     return { read, output: program.output, [Symbol.asyncDispose]: end };
   }
 
-  it("prints no example with control characters", async () => {
-    await using server = await serving();
-    assertEquals(server.output.stdout.includes("\x9b"), false);
+  it("prints no example with control characters", () => {
+    assertEquals(served.output.stdout.includes("\x9b"), false);
   });
 
   it("grants the caller with the token the scopes of --scope", async () => {
-    await using server = await serving("--scope", "admin");
-    assertEquals((await server.read("/tools/admin/execute", "{}")).content, "done");
+    assertEquals((await served.read("/tools/admin/execute", "{}")).content, "done");
   });
 
   it("evaluates the module's policies a few times per tool and request", async () => {
-    await using server = await serving();
     const count = async (): Promise<number> =>
-      (await server.read("/tools/evaluated/execute", "{}")).content;
+      (await served.read("/tools/evaluated/execute", "{}")).content;
     const before = await count();
-    await server.read("/explain");
+    await served.read("/explain");
     assertLessOrEqual(await count() - before, 52 * 12);
   });
 });
