@@ -78,8 +78,8 @@ const aiSdk: ApprovalRun = {
       stopWhen: stepCountIs(2),
       messages,
     });
-    const requests = content.filter(({ type }) => type === "tool-approval-request");
-    const requests = requests.map((request) => Object(request).toolCall.input);
+    const requests = content.filter(({ type }) => type === "tool-approval-request")
+      .map((request) => Object(request).toolCall.input);
     return { requests, state: JSON.stringify([...messages, ...response.messages]) };
   },
   edit: (state, before, after) => state.replaceAll(before, after),
