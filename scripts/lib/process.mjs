@@ -17,13 +17,14 @@ function environment(more = {}) {
 }
 
 /**
- * The additional environment of captured programs. Tests start Node hundreds of times, and the
- * cache of compiled sources halves the time of a start. Several suites share the processors, so
- * threads for garbage save no time and cost a fifth more. `GOGC` is for TypeScript's compiler.
+ * The additional environment of captured programs. A cache of compiled sources halves the time of a
+ * start of Node. Suites share the processors, so threads for garbage save no time and cost a fifth
+ * more, and the last optimizer of Bun costs more than it saves. `GOGC` is for `tsc`.
  */
 const CAPTURED = {
   ...{ NO_COLOR: "1", FORCE_COLOR: undefined, NODE_COMPILE_CACHE: join(CACHE, "node") },
-  ...{ BUN_JSC_numberOfGCMarkers: "1", DENO_V8_FLAGS: "--single-threaded-gc", GOGC: "400" },
+  ...{ BUN_JSC_numberOfGCMarkers: "1", BUN_JSC_useFTLJIT: "0" },
+  ...{ DENO_V8_FLAGS: "--single-threaded-gc", GOGC: "400" },
 };
 
 const running = new Set();
