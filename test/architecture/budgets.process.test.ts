@@ -12,7 +12,7 @@ const LIMITS = [
   { folder: "test", lines: 77_518, files: 490, aim: 60_000 },
   { folder: "ffi", lines: 17_746, files: 94, aim: 15_000 },
   { folder: "examples", lines: 4_187, files: 41, aim: 6_000 },
-  { folder: "scripts", lines: 2_656, files: 27, aim: 2_000 },
+  { folder: "scripts", lines: 2_657, files: 27, aim: 2_000 },
 ];
 
 describe("the budgets of lines and files", () => {
