@@ -96,6 +96,11 @@ export interface NamedSource {
   readonly key: string;
 }
 
+/** Returns the name of a source for operators, such as `acme/crm` for a source of a tenant. */
+export function fullName({ name, tenant }: Partial<NamedSource>): string {
+  return tenant === undefined ? `${name}` : `${tenant}/${name}`;
+}
+
 export interface PlueFile {
   readonly json: SettingsDocument;
   /** The folder of the file. Relative paths in the file start there. */

@@ -26,7 +26,7 @@ import type { ServeFlags, ServeSettings } from "../serve/settings.ts";
 import { type ServeState, type ServiceState, stateIn, tenantStore } from "../serve/state.ts";
 import type { Terminal } from "../terminal.ts";
 import { authorizeCallers, forTenant } from "./callers.ts";
-import type { NamedSource, PlueFile } from "./file.ts";
+import { fullName, type NamedSource, type PlueFile } from "./file.ts";
 import { type Problem, unknownTools } from "./names.ts";
 import { GatewayRegistry } from "./registry.ts";
 import { type Approval, serveOperators } from "./operators.ts";
@@ -124,7 +124,7 @@ export class Gateway implements AsyncDisposable {
     const sources = [...this.#sources.values()];
     const ready = sources.filter(({ isReady }) => isReady);
     for (const { named, problems } of ready.filter(isNew)) {
-      for (const problem of problems) print(problem, `source "${named.name}"`);
+      for (const problem of problems) print(problem, `source "${fullName(named)}"`);
     }
     if (ready.length < sources.length || !isNew(file)) return;
     const tools = [...this.#scopes].flatMap(([tenant, { registry }]) =>
@@ -140,7 +140,9 @@ export class Gateway implements AsyncDisposable {
       fail(`approve tools of "${name}"`, "the file has no such source");
     await source.approve(tools);
     const ids = tools.map(({ id }) => `"${id}"`).join(", ");
-    this.#host.terminal.note(`"${principal}" approved ${ids} of source "${name}"`);
+    this.#host.terminal.note(
+      `"${principal}" approved ${ids} of source "${fullName(source.named)}"`,
+    );
   }
 
   refresh(): void {

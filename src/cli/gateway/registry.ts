@@ -3,6 +3,7 @@
 import { ToolRegistry } from "../../adapters/typebox/mod.ts";
 import type { Registry, ToolRuntime } from "../../registry/mod.ts";
 import { describeThrown, isThenable, type Tool } from "../../tool/mod.ts";
+import { fullName } from "./file.ts";
 import type { Source } from "./source.ts";
 
 interface Owner {
@@ -52,7 +53,7 @@ export class GatewayRegistry extends ToolRegistry {
       if (old !== undefined && this.#owners.get(old)?.source === source) this.updateTool(tool);
       else this.registerTool(tool);
     } catch (error) {
-      this.#onProblem(`source "${source.named.name}": ${describeThrown(error, 1_000)}`);
+      this.#onProblem(`source "${fullName(source.named)}": ${describeThrown(error, 1_000)}`);
     }
   }
 

@@ -23,7 +23,7 @@ import {
   usageError,
 } from "../terminal.ts";
 import { authorizeCallers } from "./callers.ts";
-import { isPlueFile, type PlueFile, readPlueFile } from "./file.ts";
+import { fullName, isPlueFile, type PlueFile, readPlueFile } from "./file.ts";
 import { checkRules, Gateway } from "./gateway.ts";
 
 /** The flags of `plue serve` that have no effect with a file. */
@@ -153,7 +153,7 @@ function follow(
 
 function summary(gateway: Gateway): string {
   const sources = gateway.status();
-  const down = sources.filter(({ state }) => state === "unavailable").map(({ name }) => name);
+  const down = sources.filter(({ state }) => state === "unavailable").map(fullName);
   const missing = down.length === 0 ? "" : `, without ${down.join(", ")}`;
   const tools = gateway.toolset().available().length;
   return `${counted(sources.length, "source")}${missing}, ${counted(tools, "tool")}`;
@@ -173,8 +173,8 @@ function banner(path: string, url: string, gateway: Gateway, terminal: Terminal)
 function stateTable(gateway: Gateway, terminal: Terminal): string {
   return terminal.table(
     ["SOURCE", "TOOLS", "STATE"],
-    gateway.status().map(({ name, tenant, tools, state, reason, held }) => [
-      tenant === undefined ? name : `${tenant}/${name}`,
+    gateway.status().map(({ tools, state, reason, held, ...named }) => [
+      fullName(named),
       String(tools),
       `${reason ?? state}${held.length > 0 ? `; ${counted(held.length, "tool")} held back` : ""}`,
     ]),

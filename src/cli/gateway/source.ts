@@ -23,7 +23,7 @@ import {
 } from "../../tool/mod.ts";
 import { type DocumentOptions, type LoadedTools, loadTools } from "../sources/mod.ts";
 import type { CommandIo } from "../terminal.ts";
-import type { NamedSource } from "./file.ts";
+import { fullName, type NamedSource } from "./file.ts";
 import { type Problem, unknownNames } from "./names.ts";
 
 export interface SourceContext {
@@ -266,7 +266,7 @@ export class Source implements AsyncDisposable {
     this.#since = systemClock.timestamp();
     const text = reason === undefined ? "ready" : `unavailable: ${reason}`;
     const isNews = this.#hasFailed || reason !== undefined;
-    if (isNews) this.#context.log(`source "${this.named.name}" is ${text}`);
+    if (isNews) this.#context.log(`source "${fullName(this.named)}" is ${text}`);
     this.#hasFailed = reason !== undefined;
     this.#changed();
   }

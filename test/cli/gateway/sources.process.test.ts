@@ -148,6 +148,7 @@ describe("POST /sources/approve", () => {
       assertEquals(again.status, 409);
     }
     await served.printed(/"op" approved "one:read" of source "one"/);
+    await served.printed(/"op" approved "own:read" of source "acme\/own"/);
     assertEquals(await served.tools(bearer(token("op"))), ["one:read", "two:read"]);
     served = await restart(served);
     assertEquals(await served.tools(bearer(token("op"))), ["one:read", "two:read"]);
