@@ -143,7 +143,7 @@ describe("createToolIndex()", () => {
     assertEquals(indexOf(tools("-: Punctuation only.")).search("", 10), []);
   });
 
-  it("reads no more of a query than 8,192 characters and 512 words", () => {
+  it("reads no more than 8,192 characters of a query, and 512 words of a sentence", () => {
     assertEquals(index.search(`${"q ".repeat(511)} terminal`, 1)[0]?.id, "terminal-execute");
     assertEquals(index.search(`${"q ".repeat(512)} terminal`, 10), []);
     assertEquals(index.search(`${"-".repeat(8_183)} terminal`, 1)[0]?.id, "terminal-execute");
