@@ -189,6 +189,16 @@ export async function isSettings(path: string): Promise<boolean> {
   return isPlueFile(parsedJson(await readFile(path, "utf8").catch(() => "")));
 }
 
+/** @throws {CommandError} If a setting needs `node:sqlite`, and this runtime does not have it. */
+async function checkSqlite({ json, settings: { journal, store } }: PlueFile): Promise<void> {
+  const isStore = store?.startsWith("sqlite:") === true;
+  if (journal === undefined && !isStore) return;
+  await import("node:sqlite").catch((cause) => {
+    const why = "it needs node:sqlite; Node has it from version 22.13 on";
+    json.reject(isStore ? "/store" : "/journal", why, cause);
+  });
+}
+
 /**
  * Prints the parts of a valid file. With `connect`, opens the sources, and prints their states and the
  * names in the file that no tool has.
@@ -208,6 +218,7 @@ export async function checkSettings(
   const settings = settingsOf(file, { watch: false }, { PLUE_TOKEN });
   authorizeCallers(file, tokenCaller(settings));
   checkRules(file);
+  await checkSqlite(file);
   const { tokens = {}, jwt = [] } = file.settings.callers ?? {};
   const parts = {
     sources: (file.scopes.get(undefined) ?? []).map(({ name }) => name),
