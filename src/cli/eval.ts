@@ -1,4 +1,4 @@
-/** `plue eval`: the tools that search offers for recorded turns. No model is called. */
+/** `plue eval`: how often search offers the expected tools for recorded turns. No model is called. */
 
 import { measureTokens } from "../finding/mod.ts";
 import { exportTools } from "../formats/mod.ts";

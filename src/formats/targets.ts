@@ -182,7 +182,7 @@ function formsOf(cell: check.Check, all?: "all"): check.Check {
     const table = checkObject(action, value, place);
     for (const row of Object.keys(table)) {
       if (Object.hasOwn(KEYWORD_FORMS, row)) continue;
-      fail(action, `${place} has no form "${clip(row, 100)}"`);
+      fail(action, `${place}: "${clip(row, 100)}" is not a form`);
     }
     for (const row of Object.keys(all === undefined ? table : KEYWORD_FORMS)) {
       cell(action, table[row], `${place}["${row}"]`);

@@ -38,7 +38,7 @@ const IMMEDIATES: readonly (readonly [from: number, to: number, count: number])[
   ...[[0x06, 0x0a, UNKNOWN], [0x14, 0x19, UNKNOWN], [0xd3, 0xfb, UNKNOWN]] as const,
   [0xfd, 0xff, UNKNOWN],
 ];
-/** The number of immediates of the instructions after the prefix, from `memory.init`. */
+/** The number of immediates of each instruction with the prefix 0xfc, from `memory.init` (8) on. */
 const PREFIXED = [2, 1, 2, 1, 2, 1, 2, 1, 1, 1];
 
 /**

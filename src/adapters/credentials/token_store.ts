@@ -118,7 +118,10 @@ export class TokenStore {
     }
   }
 
-  /** Resolves when an authorization has ended after the one with this id. Calls share their reads. */
+  /**
+   * Resolves when a later authorization than the one with this id has ended. Concurrent waits for a key
+   * share one read of the store.
+   */
   async arrived(key: string, authorization = "", signal: AbortSignal): Promise<void> {
     const readLater = async (): Promise<string> => {
       await pause(POLL_MS);

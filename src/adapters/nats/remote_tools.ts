@@ -1,4 +1,4 @@
-/** Callers: the tools of all workers, as tools of a registry. */
+/** The side of callers: registers the tools of all workers in a registry. */
 
 import type { NatsConnection } from "@nats-io/nats-core";
 import type { Registry } from "../../registry/mod.ts";
@@ -191,6 +191,7 @@ export function remoteToolsPerCall(
   async function read(own: Link): Promise<void> {
     if (known === undefined) await checkServer(ACTION, own.connection);
     const directory = await Directory.open(ACTION, own);
+    // Its entries are read once. The next read finds later changes.
     directory.stop();
     const { entries } = directory;
     fleet.find();

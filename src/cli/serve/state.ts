@@ -156,7 +156,7 @@ async function makeFolder(path: string): Promise<void> {
   }
 }
 
-/** Adds the rules of `--rules`, whose questions the caller answers, and their file. */
+/** Adds the rules of `--rules` to the options of calls, and their file to the watched files. */
 export async function withRules(
   { dispatch, files }: Pick<LoadedTools, "dispatch" | "files">,
   file: string | undefined,

@@ -129,7 +129,7 @@ function notify(
  */
 export function redactWith(call: Call, change: (value: unknown) => unknown): void {
   const { redact = (value: unknown): unknown => value } = call;
-  const hidden = call.fail("threw", "its secrets could not be removed");
+  const hidden = call.fail("threw", "secrets in its values could not be removed");
   const all = (value: unknown): unknown => attemptOr<unknown>(hidden, () => change(redact(value)));
   Object.assign(call, { redact: all });
 }

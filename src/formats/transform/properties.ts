@@ -95,7 +95,7 @@ export function optionalToNullable(
   { trace, report, resolve }: Context,
   spot: rewriting.Spot,
 ): JsonSchema {
-  // The new required properties do not affect whether a schema accepts `null`.
+  // The subschemas are converted already, which does not change whether they accept `null`.
   const properties = node["properties"];
   if (!isObject(properties)) return node;
   const names = Object.keys(properties);

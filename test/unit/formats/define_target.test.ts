@@ -163,7 +163,7 @@ describe("defineTarget()", () => {
       [{ ...some, names: { ...names, case: "no" } }, "names.case must be one of upper, lower"],
       [{ ...some, names: { also: "", max: 64, separator: "::" } }, 'names.separator has ":"'],
       [{ ...some, keys: { ...names, also: 1 } }, '"a": keys.also must be a string'],
-      [{ ...some, input: { typo: {} } }, '"a": input has no form "typo"'],
+      [{ ...some, input: { typo: {} } }, '"a": input: "typo" is not a form'],
       [{ ...some, input: { allOf: "x" } }, '"a": input["allOf"] must be an object'],
       [
         { ...some, input: { allOf: { action: "keep" } } },
