@@ -109,7 +109,7 @@ export function explainTool(fields: Partial<check.ToolDefinition> = {}): check.T
     ...fields,
     async execute(input, context) {
       const call = calls.CallContext.callOf(context) ??
-        check.fail("explain a call", "only a dispatcher can run its tool");
+        check.fail("explain a call", "use dispatch()");
       const { tool: name, arguments: args } = input as { tool: string; arguments?: unknown };
       const { toolset, options: { signal: _, ...options } } = call;
       const dispatcher = { toolset, settings: call.settings as calls.KernelSettings };
