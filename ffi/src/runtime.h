@@ -9,7 +9,7 @@
 #include "sidecar.h"
 #include "state.h"
 
-/* How long a caller waits for JavaScript. The JavaScript thread itself must wait for nothing. */
+/* The maximum wait of a caller for JavaScript. The JavaScript thread itself must wait for nothing. */
 enum plue_patience { PLUE_WAITS_FOR_TOOL, PLUE_WAITS_FOR_START, PLUE_WAITS_FOR_NOTHING };
 
 /* Finds the peer that receives calls, and starts the runtime if there is none. `*waited` must be

@@ -98,7 +98,7 @@ export function targetOf<Like extends TargetLike>(target: Like): TargetOf<Like> 
   return found as TargetOf<Like>;
 }
 
-/** `targetOf` without types, which the compiler would take seconds to relate to those of a call. */
+/** `targetOf` without its types: the compiler takes seconds to compare them with the types of a call. */
 export const recordOf: (target: TargetLike) => Target = targetOf;
 
 // Custom targets

@@ -7,7 +7,7 @@
 import { fail } from "../../tool/mod.ts";
 
 const invalid = (): never =>
-  fail("count the loops of the module", "it is no quickjs.wasm of a known quickjs-wasi");
+  fail("count the loops of the module", "it is not quickjs.wasm of a known quickjs-wasi");
 
 /** The imported interrupt handler, which returns 1 to end the program. */
 const HANDLER = "host_interrupt";

@@ -244,7 +244,7 @@ export class OAuthSource implements OAuthCredentials {
   }
 }
 
-/** Returns the key of the tokens of an owner. */
+/** Returns the key of a caller's tokens in the store. */
 async function keyOf(name: string, { principal, tenant }: Owner): Promise<string> {
   const owner = await digestOf(JSON.stringify([tenant ?? null, principal || null]));
   return `credential.${owner}.${name}`;

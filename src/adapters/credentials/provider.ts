@@ -75,8 +75,8 @@ export function unlessRefused(request: Promise<Tokens>): Promise<Tokens | undefi
 
 type Fields = Readonly<Record<string, string>>;
 
-/** Errors of a busy server, and errors about this client, but not the refusal of Jira (403). */
-const NOT_ABOUT_GRANT = /unavailable|server_error|slow_down|(?<!403un.*)client/;
+/** Errors of a busy server, and errors about this client. */
+const NOT_ABOUT_GRANT = /unavailable|server_error|slow_down|client/;
 
 const TIMEOUT_MS = 20_000;
 const MAX_BODY_BYTES = 1_048_576;
@@ -187,10 +187,12 @@ export class ProviderClient {
       const isMissing = /oauth4webapi/.test(message);
       const failed = isMissing ? 'run "npm install oauth4webapi" first' : code ?? "no answer";
       const why = check.cleanText(String(isAnswer ? name : failed), 100);
-      // Strava and HubSpot refuse a grant with status 400, without the name of an error. A status such
-      // as 429, for too many requests, is not about the grant either.
-      const isRefused = (isAnswer || status === 400) &&
-        !(status > 403 || NOT_ABOUT_GRANT.test(status + why));
+      // Jira rejects a grant with this error of a client, and status 403.
+      const isJira = status === 403 && why === "unauthorized_client";
+      // Strava and HubSpot reject a grant with status 400, without the name of an error. A status such
+      // as 429, for too many requests, is not about the grant.
+      const isRefused = (isAnswer || status === 400) && !(status > 403) &&
+        (isJira || !NOT_ABOUT_GRANT.test(why));
       const failure = new Error(`Cannot get a token of "${this.name}": ${why}`);
       throw Object.assign(failure, isRefused && { name: REFUSED });
     }

@@ -230,7 +230,7 @@ export async function callServer(
     // Otherwise one caller would act with another one's account. A program with one user has no principals.
     const isForAll = call.isShared === true && Boolean(context.principal);
     if (isForAll && questions.some(([, { kind }]) => kind === "authorization")) {
-      const why = "its MCP server asks for a permission that all callers would use";
+      const why = "its MCP server requests a permission that all callers would use";
       return ToolResult.error("denied", `Cannot call "${call.name}": ${why}; use "authorize"`);
     }
     const answers = await Promise.all(

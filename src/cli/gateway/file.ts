@@ -97,8 +97,10 @@ export interface NamedSource {
 }
 
 /** Returns the name of a source for operators, such as `acme/crm` for a source of a tenant. */
-export function fullName({ name, tenant }: Partial<NamedSource>): string {
-  return tenant === undefined ? `${name}` : `${tenant}/${name}`;
+export function fullName(
+  { name, tenant }: { readonly name: string; readonly tenant?: string | undefined },
+): string {
+  return tenant === undefined ? name : `${tenant}/${name}`;
 }
 
 export interface PlueFile {
@@ -108,7 +110,7 @@ export interface PlueFile {
   readonly settings: PlueSettings;
   /** The sources of the file and of all tenants. */
   readonly sources: readonly NamedSource[];
-  /** The sources that each tenant uses; those of the file for `undefined`. */
+  /** The sources that each tenant uses; for `undefined`, the sources of the file. */
   readonly scopes: ReadonlyMap<string | undefined, readonly NamedSource[]>;
 }
 

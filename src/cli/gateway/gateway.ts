@@ -166,11 +166,9 @@ export class Gateway implements AsyncDisposable {
       file.json.reject(`/${fixed}`, `a change of "${fixed}" needs a restart of plue`);
     }
     const authorize = authorizeCallers(file, tokenCaller(settings));
-    const sources = new Map(
-      file.sources.map((
-        named,
-      ) => [named.key, this.#sources.get(named.key) ?? this.#open(named, file)]),
-    );
+    const sourceOf = (named: NamedSource): Source =>
+      this.#sources.get(named.key) ?? this.#open(named, file);
+    const sources = new Map(file.sources.map((named) => [named.key, sourceOf(named)]));
     try {
       await Promise.all([...sources.values()].map(({ opened, named }) =>
         opened.catch((cause) => {

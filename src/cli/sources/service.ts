@@ -205,7 +205,7 @@ async function* callRemotely(
     for (const [index, question] of questions.entries()) {
       // The service cannot distinguish the callers, so one would act with another one's account.
       if (question.kind === "authorization" && context.principal) {
-        const why = "its service asks for a permission that all callers would use";
+        const why = "its service requests a permission that all callers would use";
         return ToolResult.error("denied", `Cannot call "${id}": ${why}`);
       }
       const fields = forwardedQuestion(question, params);

@@ -324,7 +324,7 @@ describe("credentials() without a credential", () => {
     assertEquals(contentOf(await resumed), TOKEN.length);
   });
 
-  it("asks for a credential whose scopes are longer than a question", async () => {
+  it("requests a permission whose scopes are longer than a question", async () => {
     const scopes = Array.from({ length: 200 }, (_, index) => `https://hub.example/scope/${index}`);
     const about = { name: "t", description: "T.", credentials: { hub: { scopes } } };
     const tools = [defineTool({ ...about, execute: () => 1 })];

@@ -458,7 +458,7 @@ describe("importMcpServer({ mayAsk })", () => {
         result.ok ? result.content : result.error.message,
         principal === undefined
           ? "accept"
-          : 'Cannot call "pay": its MCP server asks for a permission that all callers would use; ' +
+          : 'Cannot call "pay": its MCP server requests a permission that all callers would use; ' +
             'use "authorize"',
       );
     });
