@@ -58,7 +58,7 @@ export function docExamples() {
 export const CHECKS = [
   {
     name: "types",
-    packages: ["test/mcp", "test/oauth", "test/explorer"],
+    packages: ["test/mcp", "test/oauth", "test/explorer", "test/oracles", "test/edge"],
     steps() {
       docExamples();
       return ["tsconfig.json", "tsconfig.core.json"]
