@@ -253,8 +253,8 @@ function importOperation(api: OpenApiImport, one: FoundOperation, wantedName: st
   if (body === null) {
     return fail("/requestBody", "$ref", "the document has no target for the reference to the body");
   }
-  const { schema, refs } = inputOf(parameters, body);
-  draft.parameters = schemas.withDefinitions(schema, refs, "input") as JsonSchemaObject;
+  const input = inputOf(parameters, body);
+  draft.parameters = schemas.withDefinitions(input, "input") as JsonSchemaObject;
   // The responses of a HEAD have descriptions as for a GET, but no body.
   const returns = options.returns === false || one.method === "head"
     ? undefined

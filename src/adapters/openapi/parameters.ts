@@ -22,13 +22,13 @@ import {
 import type { ParameterBinding } from "./build_request.ts";
 import type { Located } from "./document.ts";
 import { mediaTypes, type ReadBody } from "./request_body.ts";
-import type { ReadContext, ReadSchema } from "./schemas.ts";
+import type { ReadContext } from "./schemas.ts";
 import { type ParameterPlace, styleOf, STYLES } from "./serialize.ts";
 
 export interface ReadParameter {
   readonly binding: ParameterBinding;
   readonly required: boolean;
-  readonly read: ReadSchema;
+  readonly schema: JsonSchema;
 }
 
 const MAX_PARAMETERS = 1_000;
@@ -84,7 +84,7 @@ export function readParameters(
     result.push({
       binding: { key, name, in: place, ...styleOf(value, place, isObject(value["content"])) },
       required,
-      read: schemaOf(context, value, path),
+      schema: schemaOf(context, value, path),
     });
   }
   return result;
@@ -94,26 +94,21 @@ export function readParameters(
 export function inputOf(
   parameters: readonly ReadParameter[],
   body: ReadBody | undefined,
-): ReadSchema & { readonly schema: JsonSchemaObject } {
+): JsonSchemaObject {
   if (body?.whole !== undefined) return body.whole;
   const properties: Record<string, unknown> = {};
   const required: string[] = [];
-  const refs = new Set<string>(body?.refs);
-  for (const { binding: { key }, required: isRequired, read } of parameters) {
-    setOwn(properties, key, read.schema);
+  for (const { binding: { key }, required: isRequired, schema } of parameters) {
+    setOwn(properties, key, schema);
     if (isRequired) required.push(key);
-    for (const ref of read.refs) refs.add(ref);
   }
   for (const [name, schema] of body?.properties ?? []) setOwn(properties, name, schema);
   required.push(...body?.required ?? []);
   return {
-    schema: {
-      type: "object",
-      properties,
-      ...(required.length === 0 ? {} : { required }),
-      additionalProperties: false,
-    },
-    refs,
+    type: "object",
+    properties,
+    ...(required.length === 0 ? {} : { required }),
+    additionalProperties: false,
   };
 }
 
@@ -155,14 +150,14 @@ function isPlace(place: unknown): place is ParameterPlace {
   return typeof place === "string" && Object.hasOwn(STYLES, place);
 }
 
-function schemaOf(context: ReadContext, parameter: JsonRecord, path: string): ReadSchema {
+function schemaOf(context: ReadContext, parameter: JsonRecord, path: string): JsonSchema {
   const content = objectIn(parameter, "content") ?? {};
   const [type] = mediaTypes(content);
   const [holder, at] = type === undefined
     ? [parameter, path]
     : [content[type], `${path}/content${pointerStep(type)}`];
-  const read = context.schemas.read(member(holder, "schema"), `${at}/schema`, "input");
-  return { schema: describedBy(read.schema, parameter), refs: read.refs };
+  const schema = context.schemas.read(member(holder, "schema"), `${at}/schema`, "input");
+  return describedBy(schema, parameter);
 }
 
 function describedBy(schema: JsonSchema, parameter: JsonRecord): JsonSchema {

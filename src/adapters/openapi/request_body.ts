@@ -9,7 +9,6 @@ import {
   textIn,
   wordsIn,
 } from "../../formats/provider_kit.ts";
-import { isSchema } from "../../schema/mod.ts";
 import {
   clip,
   defined,
@@ -22,7 +21,7 @@ import {
 } from "../../tool/mod.ts";
 import type { BodyBinding } from "./build_request.ts";
 import type { Located } from "./document.ts";
-import type { ReadContext, ReadSchema, SchemaReader } from "./schemas.ts";
+import type { ReadContext, SchemaReader } from "./schemas.ts";
 import { styleOf, type ValueStyle } from "./serialize.ts";
 
 const MEDIA_TYPE = /^[a-z0-9!#$&^_.+-]{1,100}\/[a-z0-9!#$&^_.+*-]{1,100}$/;
@@ -73,11 +72,10 @@ export interface ReadBody {
   /** The encoding of the body; `undefined` if its media type is not supported. */
   readonly binding: BodyBinding | undefined;
   /** The schema of all arguments, if they are the body as a whole. */
-  readonly whole?: ReadSchema & { readonly schema: JsonSchemaObject };
+  readonly whole?: JsonSchemaObject;
   /** Otherwise, the properties that the body adds to the arguments. */
   readonly properties: ReadonlyMap<string, unknown>;
   readonly required: Iterable<string>;
-  readonly refs: ReadonlySet<string>;
   readonly examples: readonly ToolExample[];
 }
 
@@ -110,7 +108,7 @@ export function readBody(
       "The body is optional, but has required properties: these are required in all calls";
     context.warn(path, "required", message);
   }
-  const none = { properties: new Map<string, unknown>(), required: [], refs: new Set<string>() };
+  const none = { properties: new Map<string, unknown>(), required: [] };
   if (keys.size === 0 && how !== undefined && how.kind !== "text") {
     const whole = wholeOf(read, context.schemas, flat !== undefined);
     if (whole !== undefined) {
@@ -123,7 +121,7 @@ export function readBody(
   let key = "body";
   for (let number = 2; keys.has(key); number++) key = `body_${number}`;
   const description = wordsIn(body, "description");
-  const schema = read.schema === true ? {} : read.schema;
+  const schema = read === true ? {} : read;
   return {
     binding: binding("one", key),
     properties: new Map([[
@@ -133,23 +131,20 @@ export function readBody(
         : schema,
     ]]),
     required: isRequired ? [key] : [],
-    refs: read.refs,
     examples: [],
   };
 }
 
 /** Returns the body's schema as the schema of all arguments, if its root is an object. */
 function wholeOf(
-  read: ReadSchema,
+  read: JsonSchema,
   schemas: SchemaReader,
   isFlat: boolean,
-): (ReadSchema & { readonly schema: JsonSchemaObject }) | undefined {
-  const { schema, refs } = schemas.inlineRoot(read, "input");
+): JsonSchemaObject | undefined {
+  const schema = schemas.inlineRoot(read, "input");
   if (!isObject(schema)) return undefined;
-  if (schema["type"] === "object") return { schema, refs };
-  return schema["type"] === undefined && isFlat
-    ? { schema: { type: "object", ...schema }, refs }
-    : undefined;
+  if (schema["type"] === "object") return schema;
+  return schema["type"] === undefined && isFlat ? { type: "object", ...schema } : undefined;
 }
 
 function examplesOf(entry: unknown): readonly ToolExample[] {
@@ -174,12 +169,6 @@ function encodingOf(entry: unknown): { readonly [name: string]: ValueStyle } | u
   return styles.length === 0 ? undefined : Object.fromEntries(styles);
 }
 
-interface FlatObject {
-  readonly properties: ReadonlyMap<string, unknown>;
-  readonly required: ReadonlySet<string>;
-  readonly refs: ReadonlySet<string>;
-}
-
 /** Keywords that do not restrict which objects are valid. */
 const ANNOTATIONS: ReadonlySet<string> = new Set(
   ("title description default example examples deprecated discriminator xml externalDocs " +
@@ -190,7 +179,7 @@ const ANNOTATIONS: ReadonlySet<string> = new Set(
  * The properties of an object schema that is composed with `allOf` and references, as one list;
  * `undefined` if a list of properties cannot express the schema.
  */
-function flattenObject(read: ReadSchema, schemas: SchemaReader): FlatObject | undefined {
+function flattenObject(read: JsonSchema, schemas: SchemaReader) {
   const properties = new Map<string, unknown>();
   const required = new Set<string>();
   const seen = new Set<JsonSchema>();
@@ -229,7 +218,7 @@ function flattenObject(read: ReadSchema, schemas: SchemaReader): FlatObject | un
         case "$ref": {
           const definition = schemas.definition(value, "input");
           if (definition === undefined) return false;
-          if (!collect(definition.schema, alone && Object.keys(schema).length === 1)) return false;
+          if (!collect(definition, alone && Object.keys(schema).length === 1)) return false;
           break;
         }
         default:
@@ -239,22 +228,12 @@ function flattenObject(read: ReadSchema, schemas: SchemaReader): FlatObject | un
     return true;
   }
 
-  if (!collect(read.schema, true) || properties.size === 0) return undefined;
-  if (![...required].every((name) => properties.has(name))) return undefined;
-  const refs = new Set<string>();
-  for (const property of properties.values()) {
-    for (const ref of isSchema(property) ? schemas.refsOf(property) : []) refs.add(ref);
-  }
-  return { properties, required, refs };
+  if (!collect(read, true) || properties.size === 0) return undefined;
+  return [...required].every((name) => properties.has(name)) ? { properties, required } : undefined;
 }
 
 /** The maximum number of schemas of a result. Each schema is compared with the other schemas. */
 const MAX_SCHEMAS = 16;
-
-interface Results {
-  readonly schemas: JsonSchema[];
-  readonly refs: Set<string>;
-}
 
 /**
  * Returns the schema of an operation's results: the JSON of each successful response, and `null` for
@@ -271,20 +250,20 @@ export function readReturns(
   const statuses = successes.length > 0 || !Object.hasOwn(responses, "default")
     ? successes
     : ["default"];
-  const results: Results = { schemas: [], refs: new Set() };
+  const schemas: JsonSchema[] = [];
   for (const status of statuses) {
     const at = `${path}/responses${pointerStep(status)}`;
-    const problem = addResponse(context, responses[status], at, results);
+    const problem = addResponse(context, responses[status], at, schemas);
     if (problem === undefined) continue;
     context.warn(problem.path, "responses", `${problem.message}; results are not checked`);
     return undefined;
   }
-  const different = distinct(results.schemas);
+  const different = distinct(schemas);
   const [only] = different;
   // Responses without a body need no schema.
   if (only === undefined || different.every(isNull)) return undefined;
   const schema = different.length === 1 ? only : { anyOf: different };
-  return context.schemas.withDefinitions(schema, results.refs, "output");
+  return context.schemas.withDefinitions(schema, "output");
 }
 
 /** Adds the schemas of one response, or returns the reason why it has none. */
@@ -292,7 +271,7 @@ function addResponse(
   context: ReadContext,
   raw: unknown,
   path: string,
-  { schemas, refs }: Results,
+  schemas: JsonSchema[],
 ): { readonly path: string; readonly message: string } | undefined {
   const response = context.document.resolve(raw, path);
   if (response === undefined) {
@@ -317,9 +296,7 @@ function addResponse(
     const where = `${response.path}/content${pointerStep(type)}/schema`;
     // An absent schema means any JSON value.
     const read = context.schemas.read(member(content[type], "schema"), where, "output");
-    const { schema, refs: more } = context.schemas.inlineRoot(read, "output");
-    for (const ref of more) refs.add(ref);
-    schemas.push(schema);
+    schemas.push(context.schemas.inlineRoot(read, "output"));
   }
   return undefined;
 }

@@ -4,21 +4,16 @@ import {
   definitionName,
   eachNode,
   mapChildren,
+  mapOf,
   normalizeOpenApi30,
   without,
 } from "../../formats/provider_kit.ts";
 import { fragment, fragmentSteps, isSchema } from "../../schema/mod.ts";
-import { isObject, type JsonSchema, type JsonSchemaObject, setOwn } from "../../tool/mod.ts";
+import { isObject, type JsonSchema, type JsonSchemaObject, once, setOwn } from "../../tool/mod.ts";
 import type { ApiDocument, Located } from "./document.ts";
 
 /** The direction of values: inputs lack `readOnly` properties, outputs `writeOnly` ones. */
 export type Direction = "input" | "output";
-
-/** A schema, and the names of the definitions that it refers to. */
-export interface ReadSchema {
-  readonly schema: JsonSchema;
-  readonly refs: ReadonlySet<string>;
-}
 
 export interface ReadContext {
   readonly document: ApiDocument;
@@ -42,12 +37,13 @@ export class SchemaReader {
   readonly #plain = new Map<unknown, JsonSchema>();
   /** The schemas by their object in the document, which parameters and responses may share. */
   readonly #read = {
-    input: new Map<unknown, ReadSchema>(),
-    output: new Map<unknown, ReadSchema>(),
+    input: new Map<unknown, JsonSchema>(),
+    output: new Map<unknown, JsonSchema>(),
   };
   /** The name in `$defs` of each shared schema, by its pointer. */
   readonly #names = new Map<string, string>();
   readonly #definitions = new Map<string, Located<unknown>>();
+  readonly #refs = new Map<JsonSchema, ReadonlySet<string>>();
 
   constructor(
     document: ApiDocument,
@@ -58,18 +54,50 @@ export class SchemaReader {
   }
 
   /** Reads the schema at `path`. Anything but a schema is read as a schema that accepts everything. */
-  read(raw: unknown, path: string, direction: Direction): ReadSchema {
-    const known = this.#read[direction].get(raw);
-    if (known !== undefined) return known;
-    const refs = new Set<string>();
-    const plain = this.#normalize(raw, path);
-    const read = { schema: this.#convert(plain, direction, refs), refs };
-    this.#read[direction].set(raw, read);
-    return read;
+  read(raw: unknown, path: string, direction: Direction): JsonSchema {
+    return once(
+      this.#read[direction],
+      raw,
+      () => this.#convert(this.#normalize(raw, path), direction),
+    );
   }
 
-  /** Returns the names of the definitions to which a part of a read schema refers. */
-  refsOf(schema: JsonSchema): ReadonlySet<string> {
+  definition(ref: unknown, direction: Direction): JsonSchema | undefined {
+    const found = this.#definitions.get(definitionName(ref) ?? "");
+    return found && this.read(found.value, found.path, direction);
+  }
+
+  /** Replaces a reference at the root of a schema by its target. */
+  inlineRoot(root: JsonSchema, direction: Direction): JsonSchema {
+    let schema = root;
+    for (let hops = 0; hops < MAX_HOPS && isObject(schema); hops++) {
+      const definition = this.definition(schema["$ref"], direction);
+      if (definition === undefined) break;
+      const { $ref: _followed, ...beside } = schema;
+      // Annotations next to a reference override the target's annotations. Other keywords must hold
+      // together with the target.
+      if (Object.keys(beside).some((keyword) => !ANNOTATIONS_BESIDE_REF.has(keyword))) break;
+      schema = isObject(definition) ? { ...definition, ...beside } : definition;
+    }
+    return schema;
+  }
+
+  /** Adds the definitions to which a read schema refers, directly or through others. */
+  withDefinitions(schema: JsonSchema, direction: Direction): JsonSchema {
+    if (!isObject(schema)) return schema;
+    const names = new Set(this.#refsOf(schema));
+    if (names.size === 0) return schema;
+    const definitions: Record<string, unknown> = { ...mapOf(schema["$defs"]) };
+    // The loop also visits references that it adds.
+    for (const name of names) {
+      const definition = this.definition(fragment(["$defs", name]), direction) ?? true;
+      setOwn(definitions, name, definition);
+      for (const ref of once(this.#refs, definition, () => this.#refsOf(definition))) names.add(ref);
+    }
+    return { ...schema, $defs: definitions };
+  }
+
+  #refsOf(schema: JsonSchema): ReadonlySet<string> {
     const refs = new Set<string>();
     eachNode(undefined, schema, (node) => {
       const name = definitionName(node["$ref"]);
@@ -78,71 +106,26 @@ export class SchemaReader {
     return refs;
   }
 
-  definition(ref: unknown, direction: Direction): ReadSchema | undefined {
-    const name = definitionName(ref);
-    return name === undefined ? undefined : this.#define(name, direction);
-  }
-
-  /** Replaces a reference at the root of a schema by its target. */
-  inlineRoot(read: ReadSchema, direction: Direction): ReadSchema {
-    let { schema, refs } = read;
-    for (let hops = 0; hops < MAX_HOPS && isObject(schema); hops++) {
-      const definition = this.definition(schema["$ref"], direction);
-      if (definition === undefined) break;
-      const { $ref: _followed, ...beside } = schema;
-      // Annotations next to a reference override the target's annotations. Other keywords must hold
-      // together with the target.
-      if (Object.keys(beside).some((keyword) => !ANNOTATIONS_BESIDE_REF.has(keyword))) break;
-      schema = isObject(definition.schema)
-        ? { ...definition.schema, ...beside }
-        : definition.schema;
-      refs = definition.refs;
-    }
-    return { schema, refs };
-  }
-
-  withDefinitions(schema: JsonSchema, refs: Iterable<string>, direction: Direction): JsonSchema {
-    const open = new Set(refs);
-    if (open.size === 0) return schema;
-    const definitions: Record<string, unknown> = {};
-    // The loop also visits references that it adds.
-    for (const name of open) {
-      const definition = this.#define(name, direction);
-      if (definition === undefined) continue;
-      setOwn(definitions, name, definition.schema);
-      for (const ref of definition.refs) open.add(ref);
-    }
-    if (!isObject(schema)) return schema;
-    const own = schema["$defs"];
-    return { ...schema, $defs: isObject(own) ? { ...own, ...definitions } : definitions };
-  }
-
   #normalize(raw: unknown, path: string): JsonSchema {
     if (!isSchema(raw)) return true;
     if (!this.#document.is30) return raw;
-    const known = this.#plain.get(raw);
-    if (known !== undefined) return known;
-    const { schema, losses } = normalizeOpenApi30(raw);
-    for (const loss of losses) this.#note(path + loss.path, loss.keyword, loss.message);
-    this.#plain.set(raw, schema);
-    return schema;
+    return once(this.#plain, raw, () => {
+      const { schema, losses } = normalizeOpenApi30(raw);
+      for (const loss of losses) this.#note(path + loss.path, loss.keyword, loss.message);
+      return schema;
+    });
   }
 
-  #define(name: string, direction: Direction): ReadSchema | undefined {
-    const found = this.#definitions.get(name);
-    return found && this.read(found.value, found.path, direction);
-  }
-
-  #convert(schema: JsonSchema, direction: Direction, refs: Set<string>): JsonSchema {
+  #convert(schema: JsonSchema, direction: Direction): JsonSchema {
     if (!isObject(schema)) return schema;
     // An `$id` changes the base of the references below it. `checkSchema` checks such references.
     if (!this.#document.is30 && typeof schema["$id"] === "string") return schema;
-    const shown = this.#reference(this.#withoutHidden(schema, direction), refs);
-    return mapChildren(undefined, shown, (child) => this.#convert(child, direction, refs));
+    const shown = this.#reference(this.#withoutHidden(schema, direction));
+    return mapChildren(undefined, shown, (child) => this.#convert(child, direction));
   }
 
   /** Returns the node with its reference into `$defs`, without the document's own keywords. */
-  #reference(node: JsonSchemaObject, refs: Set<string>): JsonSchemaObject {
+  #reference(node: JsonSchemaObject): JsonSchemaObject {
     const dialect = node["$schema"];
     const clean = typeof dialect === "string" && OAS_DIALECT.test(dialect)
       ? without(undefined, node, "$schema", "definitions")
@@ -151,9 +134,7 @@ export class SchemaReader {
     if (typeof ref !== "string") return clean;
     const target = this.#document.at(ref);
     if (target === undefined || !isSchema(target.value)) return clean;
-    const name = this.#nameOf(target, ref);
-    refs.add(name);
-    return { ...clean, $ref: fragment(["$defs", name]) };
+    return { ...clean, $ref: fragment(["$defs", this.#nameOf(target, ref)]) };
   }
 
   #nameOf(target: Located<unknown>, ref: string): string {
