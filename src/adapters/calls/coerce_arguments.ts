@@ -12,7 +12,6 @@ import {
   type Tool,
 } from "../../tool/mod.ts";
 
-/** The maximum number of values in the arguments that are visited. */
 const MAX_PARTS = 10_000;
 /** The maximum depth. Following a reference adds one level. */
 const MAX_LEVELS = 64;
@@ -81,7 +80,6 @@ class Coercion {
     this.#tool = tool;
   }
 
-  /** Returns the value converted to `schema`, or the value itself if it cannot be converted. */
   coerce(schema: unknown, value: unknown, path: string, level: number): unknown {
     if (!isObject(schema) || level > MAX_LEVELS || ++this.#parts > MAX_PARTS) return value;
     let result = value;
@@ -175,7 +173,6 @@ function isNull(schema: unknown): boolean {
 /** The result for JSON with more digits than a number can represent, or duplicate members. */
 const LOSSY = Symbol();
 
-/** Returns the value of JSON text, or `undefined` if the text is not JSON. */
 function parse(text: string): unknown {
   // The reviver is called for the root value too.
   let members = -1;
@@ -203,7 +200,6 @@ function parse(text: string): unknown {
 }
 
 const NUMBER = /-?\d[\d.eE+-]*/y;
-/** The maximum length of a number that is compared exactly, in characters. */
 const MAX_NUMBER = 400;
 
 /** Returns a number in a normal form: digits without outer zeros, and a power of ten. */

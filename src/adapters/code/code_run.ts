@@ -32,7 +32,6 @@ interface WaitingCall extends Pick<SuspendedCall, "ticket" | "questions"> {
 
 /** A suspension of the program, stored as a step of the call. JSON. */
 interface Suspension {
-  /** The time of `Date`. */
   readonly time: number;
   /** The time for which the program had run, in milliseconds. */
   readonly ranMs: number;
@@ -49,7 +48,6 @@ export interface ProgramCallState {
   readonly tool: string;
   /** `ok` or a failure code; `input_required` while it waits for a person; absent while it runs. */
   readonly outcome?: string;
-  /** The message of a failure. */
   readonly message?: string;
   /** The time from the start of the program to the start of the call, in milliseconds. */
   readonly startMs?: number;
@@ -78,7 +76,6 @@ export class CodeRun {
   #stored: Suspension["replies"] = [];
   #repeated = 0;
   #wakeRepeated: (() => void)[] = [];
-  /** The calls that have begun in this run. */
   readonly #begun: Promise<unknown>[] = [];
   #hasEnded = false;
   #begunAt = 0;
@@ -139,7 +136,6 @@ export class CodeRun {
     this.#failures = [];
   }
 
-  /** Runs a call, or returns the result of a call that a program repeats. */
   async #run(call: ProgramCall): Promise<string | undefined> {
     const { index, id } = call;
     const at = this.#stored.findIndex(([other]) => other === index);

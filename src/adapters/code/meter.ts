@@ -174,7 +174,6 @@ class Reader {
     return this.bytes[this.at++] ?? invalid();
   }
 
-  /** Reads an unsigned LEB128 number. */
   number(): number {
     let value = 0;
     for (let factor = 1;; factor *= 128) {
@@ -184,7 +183,6 @@ class Reader {
     }
   }
 
-  /** Skips LEB128 numbers. */
   skip(count: number): void {
     for (; count > 0; count--) while (this.byte() >= 128);
   }
@@ -194,7 +192,6 @@ class Reader {
   }
 }
 
-/** Returns a number as unsigned LEB128. */
 function leb(value: number): readonly number[] {
   return value < 128 ? [value] : [value % 128 + 128, ...leb(Math.floor(value / 128))];
 }

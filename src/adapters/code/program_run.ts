@@ -34,7 +34,6 @@ function rest(): Promise<void> {
   );
 }
 
-/** The end of a program that exceeded a limit. */
 export class Stopped extends Error {}
 
 export class ProgramRun {
@@ -46,7 +45,6 @@ export class ProgramRun {
   #error: unknown;
   #calls = 0;
   #running = 0;
-  /** The number of calls that wait for a person. */
   #waiting = 0;
   #end: ProgramEnd | undefined;
 

@@ -58,7 +58,6 @@ interface Declaration {
   readonly comment: string;
   /** The arguments and the result: `(args: …): Promise<…>;`. */
   readonly signature: string;
-  /** The names of the types that the signature needs. */
   readonly types: readonly string[];
 }
 
@@ -179,7 +178,6 @@ function writeFile(declarations: readonly Declaration[], named: NamedTypes): str
 
 // Schemas as types. Schemas that are referenced become named types.
 
-/** The namespace of the named types. */
 const NAMED = "Types";
 
 /** The maximum length of a comment, and of a literal, in characters. */
@@ -193,7 +191,6 @@ const TAGS = ("format pattern default minimum maximum exclusiveMinimum exclusive
 /** The declarations of the named types of a file, by name. */
 type NamedTypes = Map<string, string>;
 
-/** A type, and the names of the types that it needs. */
 interface WrittenType {
   readonly text: string;
   readonly names: readonly string[];
@@ -232,11 +229,9 @@ function writeType(
 class SchemaWriter {
   /** The declarations of the referenced schemas, by the name of the type. */
   readonly definitions: NamedTypes = new Map();
-  /** The names and the schemas of the types, by reference. */
   readonly #named: Map<unknown, readonly [name: string, schema: JsonSchemaObject]> = new Map();
   readonly #root: JsonSchema;
   readonly #name: string;
-  /** The suffix of the names of all types. */
   readonly #suffix: string;
 
   constructor(root: JsonSchema, name: string, suffix: string) {
@@ -245,7 +240,6 @@ class SchemaWriter {
     this.#suffix = suffix;
   }
 
-  /** Writes a schema, and the definitions that it refers to. */
   write(schema: unknown, pad: string): string {
     const type = this.type(schema, pad);
     // The loop also reaches the definitions that it adds. Recursion would exceed the stack.
@@ -345,7 +339,6 @@ class SchemaWriter {
   }
 }
 
-/** Adds parentheses to a type with an operator. */
 function group(text: string): string {
   const isOneObject = text.startsWith("{") && text.indexOf("}") === text.length - 1;
   return / [&|] /.test(text) && !isOneObject ? `(${text})` : text;

@@ -17,7 +17,6 @@ export interface WorkerLoaderBinding {
   }): { getEntrypoint(): unknown };
 }
 
-/** The main module of each program, below. */
 interface Guest {
   run(exchange: (output: string) => Promise<string>, limits: string): Promise<void>;
 }
@@ -32,7 +31,6 @@ const GLOBALS = "Object Function Array Number parseFloat parseInt Infinity NaN u
   "Float64Array Uint8ClampedArray DataView Map BigInt Set Iterator WeakMap WeakSet Proxy Reflect " +
   "decodeURI decodeURIComponent encodeURI encodeURIComponent escape unescape eval isFinite isNaN";
 
-/** Runs before the module of the program. */
 const setupOf = (time: number): string => `
 const { setTimeout } = globalThis;
 export const idle = () => new Promise((resolve) => setTimeout(resolve, 0));

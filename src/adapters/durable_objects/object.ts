@@ -45,7 +45,6 @@ export interface CallStoreObjectOptions<Env> {
   recover?(store: CallStore, env: Env): unknown;
 }
 
-/** The used part of the platform's `DurableObjectState`. */
 interface ObjectState {
   readonly storage: {
     readonly sql: { exec(statement: string, ...values: readonly unknown[]): Iterable<unknown> };
@@ -77,7 +76,6 @@ type Recover = (due: CallStore["due"]) => Promise<unknown>;
 
 /** The time from the expiry of an entry to its deletion, in milliseconds: one alarm deletes many. */
 const SWEEP_MS = 10_000;
-/** The time between attempts to resume tasks, in milliseconds. */
 const RECOVER_MS = 10_000;
 /** The maximum time to an alarm, in milliseconds: a date has a limit. */
 const MAX_ALARM_MS = 2 ** 31;
@@ -148,9 +146,7 @@ class ObjectEntries {
   readonly #state: ObjectState;
   readonly #recover: Recover | undefined;
   readonly #entries: durable.SqlEntries;
-  /** The next alarm that this instance has set. */
   #alarm = Infinity;
-  /** The time of the last call of `recover`. */
   #recoveredAt = 0;
 
   constructor(state: ObjectState, recover: Recover | undefined) {
@@ -250,7 +246,6 @@ function wireOf({ key, value, revision, expires, due }: durable.StoreRow): Wire 
   return [key, value, revision, expires, due];
 }
 
-/** Returns an entry of an answer. */
 export function rowOf(wire: Wire): durable.StoreRow {
   const [key, value, revision, expires = null, due = null] = wire as WireRow;
   return { key, value, revision, expires, due };

@@ -18,7 +18,6 @@ import {
 
 const LIFETIME_MS = 86_400_000;
 
-/** The layer that decides by rules. */
 interface RuleLayer extends calls.Layer {
   explain(call: calls.Call): Promise<readonly { readonly verdict: "allow" | "deny" | "ask" }[]>;
 }

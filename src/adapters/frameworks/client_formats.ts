@@ -91,11 +91,9 @@ interface Assembly {
 }
 
 export interface ClientFormat {
-  /** The client's function for whole responses. */
   readonly whole: string;
   /** The function for streamed responses. By default, `whole` with the field `stream`. */
   readonly streamed?: string;
-  /** The field of a request that contains the conversation. */
   readonly conversation: "messages" | "input" | "contents";
   /** The field of a request with the tools and their settings. By default, the request itself. */
   readonly holder?: "config" | "toolConfig";
@@ -106,7 +104,6 @@ export interface ClientFormat {
   assemble(): Assembly;
   /** Returns true if the provider has paused its turn, which the next request resumes. */
   paused?(response: Json): boolean;
-  /** Returns the fields that the next request must repeat. */
   carried?(response: Json): Json | undefined;
 }
 
@@ -355,7 +352,6 @@ function converseBlock(streamed: unknown): object {
   return { reasoningContent: isText ? { reasoningText: reasoningContent } : reasoningContent };
 }
 
-/** The target and the client of each name. */
 export const CLIENTS: {
   readonly [Name in ClientTarget]: readonly [target: Target, format: ClientFormat];
 } = {

@@ -107,7 +107,6 @@ function schemaOf(action: string, schema: unknown): unknown {
   return { "~standard": { ...standard, jsonSchema: { input: convert, output: convert } } };
 }
 
-/** Streams the outputs. The last one is the result. */
 async function* lastOf(
   outputs: AsyncIterable<unknown>,
   result: (output: unknown) => Promise<unknown>,

@@ -59,7 +59,6 @@ function decisionOf(
   }
 }
 
-/** The parameters with which LangChain runs a tool. */
 type LangChainRun = (
   args: unknown,
   config: { readonly signal?: AbortSignal; readonly toolCall?: { readonly id?: string } },

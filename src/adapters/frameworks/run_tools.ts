@@ -298,7 +298,6 @@ class ToolLoop<Context> {
     return { calls, whole };
   }
 
-  /** Yields the results of a turn, and appends them. */
   *#finishTurn({ calls, results, messages, losses }: Turn): Generator<ToolRunEvent, void> {
     for (const [index, call] of calls.entries()) {
       // There are as many results as calls.

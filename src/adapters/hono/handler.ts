@@ -8,7 +8,6 @@ import { type Check, checkFlag, checkFunction, createCheck, isObject } from "../
 import * as http from "../http/mod.ts";
 import type { ExplorerPage } from "../http/mod.ts";
 
-/** Checks that an option is a page. */
 const checkExplorer: Check<ExplorerPage> = /* @__PURE__ */ createCheck(
   "the explorer of @plue/tools/explorer",
   (value): value is ExplorerPage =>

@@ -328,7 +328,6 @@ function fitTo(
   );
 }
 
-/** Shows the service with the caller's tools. */
 function showOpenApi(
   server: http.ToolServer,
   { exportTools }: FormatFunctions,

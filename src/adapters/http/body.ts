@@ -4,7 +4,6 @@ import { systemClock, TIME_OVER, within } from "../../tool/mod.ts";
 import { badRequest, ProblemError, RequestError } from "./responses.ts";
 import { IS_BUN, IS_DENO, IS_WORKERS, readText } from "./runtime.ts";
 
-/** The limits of a body: the maximum size, and the time within which the body must arrive. */
 export interface BodyBounds {
   readonly maxBytes: number;
   readonly timeoutMs: number;

@@ -56,7 +56,6 @@ async function answerTask(
   ]);
 }
 
-/** True if the client prefers a task (RFC 7240). */
 function prefersAsync(headers: Headers): boolean {
   const prefer = headers.get("prefer") ?? "";
   return prefer.length < 1_024 && /(^|,)\s*respond-async\s*(,|;|$)/i.test(prefer);
@@ -91,7 +90,6 @@ export function serveCalls(): HttpPart {
   });
 }
 
-/** Continues a call by its ticket, or a task by its id. */
 async function continueCall(request: ToolRequest): Promise<Response> {
   const { raw, server, toolset, param: id, caller: { principal }, dispatcher } = request;
   refuseQuery(raw.url);
@@ -121,7 +119,6 @@ async function answerQuestions(request: ToolRequest, answers: Answers): Promise<
   return json(answer, 202);
 }
 
-/** Returns a task, or a stream of its states until it has ended. */
 async function showTask(request: ToolRequest): Promise<Response> {
   const { raw, param: id, server: { tasks } } = request;
   refuseQuery(raw.url);

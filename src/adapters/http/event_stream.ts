@@ -18,12 +18,10 @@ export interface FrameSource {
 }
 
 export interface EventStreamOptions {
-  /** The interval between comments, in milliseconds. */
   readonly heartbeatMs: number;
   /** The request's signal, which aborts when the reader leaves. */
   readonly signal: AbortSignal;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Receives an error of the source, which ends the stream. */
   onError(error: unknown): void;
 }
 
@@ -196,7 +194,6 @@ const compared = new WeakMap<
   WeakMap<readonly Tool[], readonly ListingChange[]>
 >();
 
-/** Returns the changes in order of id. */
 function compare(before: readonly Tool[], after: readonly Tool[]): readonly ListingChange[] {
   const old = new Map(before.map((tool) => [tool.id, tool]));
   const changes: ListingChange[] = [];
@@ -220,7 +217,6 @@ export interface WatchedListing {
   list(): readonly Tool[];
   /** The end of the watch, in milliseconds since 1970: the expiry of the caller's token. */
   readonly expiresAt: number | undefined;
-  /** Is called once, at the end of the watch. */
   onStop(): void;
 }
 
@@ -228,7 +224,6 @@ export interface WatchedListing {
 export class ListingWatch {
   readonly #watched: WatchedListing;
   #listing: readonly Tool[];
-  /** True if the registry has changed since the last comparison. */
   #hasChanged = false;
   /** True if the registry is disposed of. */
   #hasEnded = false;

@@ -27,9 +27,7 @@ import type { RequestCall, RunningCall } from "./running_calls.ts";
 
 export interface CallTarget {
   readonly toolId: string;
-  /** `undefined` if there is no such tool. */
   readonly tool: Tool | undefined;
-  /** True if the call goes to this tool through a bridge. */
   readonly viaBridge: boolean;
 }
 
@@ -49,7 +47,6 @@ export function targetOf(
   };
 }
 
-/** The ids of a call in its request. */
 export interface CallIds {
   readonly callId: string | undefined;
   readonly sessionId: string | undefined;
@@ -204,7 +201,6 @@ function answerWith(prepared: PreparedCall, result: ToolResult): Response {
   return response ?? respond(prepared, sent) as Response;
 }
 
-/** Returns `undefined` if the result cannot be written as JSON. */
 function respond(prepared: PreparedCall, result: ToolResult): Response | undefined {
   const { request, callId } = prepared;
   if (result.ok) {

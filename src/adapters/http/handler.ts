@@ -17,7 +17,6 @@ import {
 } from "./request.ts";
 import { methodNotAllowed, type Problem, problemResponse, withHeaders } from "./responses.ts";
 
-/** The options of every protocol over HTTP. */
 export interface HttpOptions extends ServerOptions {
   /** The limit on the requests of one caller. A turn counts each of its calls. @default {no limit} */
   readonly rateLimit?: RateLimitOptions;
@@ -180,7 +179,6 @@ export class RoutedServer {
 
 export class RoutedPath {
   readonly path: string;
-  /** The name of the parameter; `undefined` if the path has none. */
   readonly param: string | undefined;
   readonly #before: string;
   readonly #after: string;

@@ -51,7 +51,6 @@ const FIELDS: readonly string[] = [
   ...["callContext", "expiresAt", "explain"] as const,
 ] satisfies readonly (keyof Caller)[];
 
-/** The maximum number of cached keys per toolset. */
 const MAX_NARROWED = 512;
 
 /** Narrows a toolset to the tools of a caller. Callers with equal rights get the same toolset. */
@@ -121,7 +120,6 @@ function keyOfPlain(caller: Caller): string | undefined {
   return key;
 }
 
-/** Makes a function that returns the current tools of a source. */
 export function ownerToolset(
   source: Registry | Toolset,
   selection: select.Selection | undefined,
@@ -136,7 +134,6 @@ export function ownerToolset(
 
 const ACTION = "identify the caller";
 
-/** Checks a configured caller. */
 export function checkCaller(caller: Caller): void {
   checkAnswered(caller);
   select.checkSelection(selectionOfCaller(caller));
@@ -157,7 +154,6 @@ export function checkAnswered(caller: Caller): void {
   if (explain !== undefined) check.checkFlag(ACTION, explain, '"/explain"');
 }
 
-/** Returns the beginning of the principals of a tenant. */
 export function tenantPrefix(tenant: string): string {
   return `tenant:${tenant}:`;
 }

@@ -16,7 +16,6 @@ import {
 import type { HttpPart, Route, ToolRequest, ToolServer } from "./request.ts";
 import { json, noSuchTool, problemResponse, refuseQuery, RequestError } from "./responses.ts";
 
-/** Makes the bridge to a toolset: `createToolBridge`. */
 export type MakeBridge = (toolset: Toolset) => Toolset;
 
 /** Returns the tools for a request: the caller's toolset, or the bridge to it. */

@@ -228,7 +228,6 @@ export function readFilters(
   throw new RequestError(`The query of ${what} may have only ${allowed}`);
 }
 
-/** Reads the query of a route whose only parameter is `bridge`. */
 export function readBridgeQuery(url: string): boolean {
   return url.includes("?") && (readValues(new URL(url).searchParams, ["bridge"]).bridge ?? false);
 }
@@ -263,7 +262,6 @@ export function pageResponse(request: Request, page: Page): Response {
   });
 }
 
-/** Returns the page, or 304 if the client's copy is current. */
 export function responseWithEtag(
   request: Request,
   { body, etag }: Page,

@@ -12,7 +12,6 @@ import {
 } from "./request_counts.ts";
 import * as responses from "./responses.ts";
 
-/** A limit whose counts are in a store. */
 interface StoredLimit extends RateLimitWindow {
   /**
    * Stores the counts, by default in this process. Two handlers with the same store share the counts.
@@ -114,7 +113,6 @@ interface ReadLimit {
   take(...request: Parameters<RateLimitStore["take"]>): Promise<RateLimitCount>;
 }
 
-/** Reads a limit. Both numbers are required. */
 function readLimit(
   action: string,
   { limit, windowMs, store = new MemoryRateLimitStore(), storeTimeoutMs = 5_000 }: StoredLimit,

@@ -8,7 +8,6 @@ const MIN_LENGTH = 6;
 const MAX_SEARCHED = 512;
 const MAX_CAUSES = 5;
 const MARK = "[credential]";
-/** Returns the form of a text within JSON. */
 const escaped = (text: string): string => JSON.stringify(text).slice(1, -1);
 
 /**

@@ -48,7 +48,6 @@ import { DEFAULT_HEARTBEAT_MS, IS_BUN, isBunServer, keepOpen } from "./runtime.t
 /** The arguments of a runtime for one request, such as a context of Hono. */
 export interface RequestContext {
   readonly req: BodySource;
-  /** The second argument of `authorize`. */
   readonly env: unknown;
   /** Has `waitUntil` on Workers. Hono throws on other runtimes. */
   readonly executionCtx: unknown;

@@ -60,7 +60,6 @@ interface Window {
  * have equal quotas of the keys: a new key evicts a window of a principal that exceeds its quota.
  */
 export class WindowCounts {
-  /** The windows of each principal, in the order of their beginning. */
   readonly #owners = new Map<string, Map<string, Window>>();
   readonly #maxKeys: number;
   #size = 0;
@@ -134,7 +133,6 @@ export class MemoryRateLimitStore implements RateLimitStore {
 }
 
 interface StoredWindow {
-  /** The permits that all processes have taken. */
   readonly count: number;
   /** Milliseconds since 1970. */
   readonly endsAt: number;

@@ -19,7 +19,6 @@ export const SAFE_HEADERS: Readonly<Record<string, string>> = Object.freeze({
 
 const JSON_TYPE = { "content-type": "application/json" };
 
-/** Headers of a response that must not be cached. */
 export const UNCACHED_HEADERS: Readonly<Record<string, string>> = {
   "cache-control": "no-store",
   ...SAFE_HEADERS,
@@ -247,7 +246,6 @@ export class RequestError extends ProblemError {
   }
 }
 
-/** Rejects every query parameter. */
 export function refuseQuery(url: string): void {
   if (!url.includes("?")) return;
   for (const name of new URL(url).searchParams.keys()) {

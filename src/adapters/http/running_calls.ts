@@ -7,13 +7,11 @@ import type { TraceParent } from "../../execute/mod.ts";
 import { once, type QuickWait, type ToolResult, watchLater } from "../../tool/mod.ts";
 import { IS_WORKERS } from "./runtime.ts";
 
-/** The identity of a call. */
 export interface CallKey {
   /** Callers without a principal count as one caller, as for idempotency keys. */
   readonly principal: string | undefined;
   /** Distinguishes two clients that both count their calls from 0. */
   readonly session?: string | undefined;
-  /** The id as the client wrote it. */
   readonly callId: unknown;
 }
 
@@ -42,7 +40,6 @@ export class ClientSignal implements CallClient, QuickWait<unknown> {
     this.#client = client;
   }
 
-  /** Aborts when the client leaves, or with {@linkcode abortWith}. */
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
@@ -83,7 +80,6 @@ export class ClientSignal implements CallClient, QuickWait<unknown> {
     this.#whenLong?.();
   }
 
-  /** Called once the call counts as long. */
   protected becameLong(): void {}
 }
 
@@ -101,7 +97,6 @@ export class RunningCall extends ClientSignal {
     if (IS_WORKERS) this.abort = inThisRequest(this.abort.bind(this));
   }
 
-  /** Aborts the call, from another request. */
   abort(): void {
     this.abortWith("The caller aborted the call");
   }
@@ -214,7 +209,6 @@ interface RecordedCall extends AccessCall {
 /** Longer than any tool id. */
 const MAX_ID = 260;
 
-/** The record of a request, for its observers. */
 export class RequestRecord {
   /** The pattern of the route, such as `/tools/:id`. */
   route: string | undefined;
@@ -240,5 +234,4 @@ export class RequestRecord {
   }
 }
 
-/** The record of each observed request. */
 export const records: WeakMap<Request, RequestRecord> = new WeakMap();

@@ -19,12 +19,10 @@ interface BunServer {
   requestIP(request: Request): unknown;
 }
 
-/** Returns true for the server that Bun passes with a request. */
 export function isBunServer(env: unknown): env is BunServer {
   return isObject(env) && isFunction(env["timeout"]) && isFunction(env["requestIP"]);
 }
 
-/** The time after which Bun closes a silent connection, in seconds. */
 const BUN_IDLE_S = 10;
 
 /** Lets Bun keep a connection open without traffic until work has settled. */

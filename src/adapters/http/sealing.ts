@@ -9,7 +9,6 @@ const OPENS = { keyManagementAlgorithms: [HEADER.alg], contentEncryptionAlgorith
 /** Encrypts data as text, and decrypts it. */
 export interface Sealer {
   seal(content: Uint8Array): Promise<string>;
-  /** Returns the data, or the reason why a text cannot be decrypted. */
   /** Rejects if the package `jose` is missing. */
   load(): Promise<unknown>;
   open(text: string): Promise<Uint8Array | "damaged" | "unknown_key">;

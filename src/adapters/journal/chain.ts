@@ -11,7 +11,6 @@ export function hashWith(key?: string): Hash {
   return (text) => createHmac("sha256", key).update(text).digest("base64url");
 }
 
-/** The length of a hash in base64url. */
 const HASH_LENGTH = 43;
 const BEFORE = '{"previous":"';
 const AFTER = ',"hash":"';
@@ -42,7 +41,6 @@ export function nextLine(
   return { line: `${text}${AFTER}${own}"}`, head: { sequence, hash: own } };
 }
 
-/** Returns the head after a line, if the line's hash is correct. */
 export function headOf(line: string, hash: Hash): JournalHead | undefined {
   const { sequence = 0, hash: own = "" } = readRecord(line) ?? {};
   return hash(line.slice(0, -END_LENGTH)) === own ? { sequence, hash: own } : undefined;

@@ -141,7 +141,6 @@ export function journal(options: JournalOptions): Journal {
   return new CallJournal({ ...DEFAULTS, ...read, sink, onFailure }, hashWith(key));
 }
 
-/** The arguments of a running tool, and the number of its starts. */
 interface RunningCall {
   readonly reader: JsonReader;
   readonly args: unknown;
@@ -385,7 +384,6 @@ class CallJournal implements Journal {
   readonly [Symbol.asyncDispose] = (): Promise<void> => this.close();
 }
 
-/** Returns the decision of a criterion that hides a tool. */
 function noteOf({ step, name, reason }: ExplainedStep): CallNote {
   return { by: "criterion", name: name ? `${step} ${name}` : step, verdict: "deny", reason };
 }

@@ -47,7 +47,6 @@ class JournalFiles implements JournalSink {
   readonly #options: typeof DEFAULTS;
   #unlock: (() => void) | undefined;
   #file: FileHandle | undefined;
-  /** The size of the complete lines in the file. */
   #size = 0;
   /** True if an incomplete line may follow them, after a full disk or a killed process. */
   #mayBeTorn = false;
@@ -87,7 +86,6 @@ class JournalFiles implements JournalSink {
     this.#size += bytes.length;
   }
 
-  /** Begins the next file. */
   async #rotate(full: FileHandle): Promise<FileHandle> {
     const last = (await filesOf(this.#path)).at(-1)?.slice(this.#path.length + 1);
     const path = `${this.#path}.${Number(last) + 1}`;

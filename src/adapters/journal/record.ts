@@ -79,7 +79,6 @@ export interface EndedCall {
   readonly failure: ToolFailure | undefined;
   readonly notes: readonly CallNote[] | undefined;
   readonly traceParent: string | null | undefined;
-  /** The memory of its values, in characters. */
   readonly weight: number;
 }
 

@@ -104,7 +104,6 @@ const NAMED = ["properties", "$defs", "definitions"];
 /** Keywords whose subschemas describe values without a known name. */
 const UNNAMED = ["patternProperties", "dependentSchemas", "dependencies"];
 
-/** True if a value of the schema, or a part of it without a name, is secret. */
 function isSecretIn(
   index: ReferenceIndex,
   schema: unknown,

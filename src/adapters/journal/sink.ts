@@ -53,7 +53,6 @@ export async function* readJournal(
   }
 }
 
-/** Yields the complete lines, newest first. */
 export async function* linesOf(sink: Pick<JournalSink, "pages">): AsyncGenerator<string> {
   // Awaited, so that a sink that rejects instead of yielding does not end the process.
   for await (const page of await sink.pages("newest first")) {

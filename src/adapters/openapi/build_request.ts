@@ -140,7 +140,6 @@ function hasDotSegment(path: string): boolean {
   return path.split("/").some((segment) => DOTS.test(segment));
 }
 
-/** Characters that end a path, or that URL parsers rewrite. */
 const NOT_IN_PATH = /[?#\\\s\p{Cc}]/u;
 
 /** Returns the problem of a path template, compared with the path parameters of the operation. */

@@ -23,7 +23,6 @@ import { TEMPLATE_PARAMETER } from "./build_request.ts";
 /** The maximum length of a chain of references; a longer chain counts as a circle. */
 const MAX_HOPS = 32;
 
-/** A value of a document, and its JSON Pointer. */
 export interface Located<Value = JsonRecord> {
   readonly value: Value;
   readonly path: string;
@@ -101,7 +100,6 @@ export const METHOD_HINTS: ReadonlyMap<string, ToolAnnotations> = new Map<string
   ["patch", { readOnlyHint: false }],
 ]);
 
-/** Methods that `fetch` cannot send. */
 const REFUSED: ReadonlySet<string> = new Set(["trace", "connect", "track"]);
 
 const METHOD = /^[A-Za-z]{1,32}$/;
@@ -263,7 +261,6 @@ const PRIVATE_V4: readonly (readonly [network: string, bits: number])[] = [
 /** Global unicast, except Teredo, documentation and 6to4, which map to other addresses. */
 const PUBLIC_V6 = /^\[(?!2001:(?::|1?[\da-f]{1,2}:|db8:)|2002:)[23][\da-f]{3}:/;
 
-/** Returns true if a host in a URL is this machine or in a private network. */
 function isPrivateHost(hostname: string): boolean {
   if (hostname.startsWith("[")) return !PUBLIC_V6.test(hostname);
   const name = hostname.replace(/\.$/, "");

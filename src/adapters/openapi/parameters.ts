@@ -112,7 +112,6 @@ export function inputOf(
   };
 }
 
-/** Returns the reason why callers must not set a parameter, even a required one. */
 function hiddenReason(
   { credentials }: ReadContext,
   { in: place }: JsonRecord,

@@ -46,7 +46,6 @@ function acceptsJson(type: string): boolean {
   return isJson(type) || isWildcard(type);
 }
 
-/** Returns the encoding of a plain media type; `undefined` if the type is not supported. */
 function bodyKind(type: string): Pick<BodyBinding, "kind" | "mediaType"> | undefined {
   if (isWildcard(type)) return { kind: "json", mediaType: "application/json" };
   if (!MEDIA_TYPE.test(type) || type.includes("*")) return undefined;
@@ -159,7 +158,6 @@ function examplesOf(entry: unknown): readonly ToolExample[] {
   ];
 }
 
-/** The styles of a form's members, if the document defines them. */
 function encodingOf(entry: unknown): { readonly [name: string]: ValueStyle } | undefined {
   const styles = Object.entries(objectIn(entry, "encoding") ?? {}).flatMap(([name, one]) => {
     if (!isObject(one)) return [];

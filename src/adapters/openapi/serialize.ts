@@ -27,7 +27,6 @@ export interface ValueStyle {
   readonly json?: boolean;
 }
 
-/** Returns the style of a Parameter Object or an Encoding Object. */
 export function styleOf(definition: JsonRecord, place: ParameterPlace, json: boolean): ValueStyle {
   const styles: readonly ParameterStyle[] = STYLES[place];
   const style = styles.find((one) => one === definition["style"]) ?? STYLES[place][0];
@@ -40,7 +39,6 @@ export function styleOf(definition: JsonRecord, place: ParameterPlace, json: boo
   };
 }
 
-/** An argument that cannot be sent in its location. */
 export class UnsendableArgument extends Error {
   /** The property of the arguments. */
   readonly key: string;

@@ -123,7 +123,6 @@ function operationOf(
   };
 }
 
-/** Returns true if the schema of the arguments has required properties. */
 function requiresArguments(
   { schema }: formats.OpenApiContent["application/json"],
   schemas: formats.OpenApiDocument["components"]["schemas"],
@@ -172,7 +171,6 @@ function pageOf(name: string, entry: Json): Json {
   });
 }
 
-/** The content of a response or a body, by media type. */
 const contentOf = (schemas: Readonly<Record<string, Json>>): Json =>
   Object.fromEntries(Object.entries(schemas).map(([type, schema]) => [type, { schema }]));
 const json = (description: string, schema: Json, others: Readonly<Record<string, Json>> = {}) => ({
@@ -297,7 +295,6 @@ const query = (name: string, description: string, schema = TEXT): Json => ({
   schema,
 });
 
-/** The query parameters that narrow the caller's tools. */
 const FILTERS: readonly Json[] = Object.entries(VOCABULARY).map(([name, { text }]) => {
   const { shape, check } = valueKind(name as VocabularyName);
   const isList = shape === "list" ? ", separated by commas" : "";
@@ -429,7 +426,6 @@ const OPERATIONS: readonly Operation[] = [
   }, { security: [] }],
 ];
 
-/** Writes the routes, except the executions of tools. */
 function routes(): Json {
   const paths: Record<string, Json> = {};
   for (const [path, method, operationId, summary, responses, rest = {}] of OPERATIONS) {

@@ -319,7 +319,6 @@ export function cedarPolicy(engine: CedarEngine, options: CedarPolicyOptions): E
     principal: { type: principal.type, id: call.principal ?? principal.id },
     context: { ...request.context, ...callFacts(call) },
   });
-  /** Returns the reason for a denial, or `undefined` if the tool is permitted. */
   const denial = (tool: Tool, call?: RuleCall): string | undefined => {
     const resource = { type: "Tool", id: tool.id };
     const answer = engine.statefulIsAuthorized({

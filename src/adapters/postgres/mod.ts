@@ -168,7 +168,6 @@ class PostgresDriver implements durable.StoreDriver {
     this.#statements = statementsOf(settings.schema);
   }
 
-  /** Rejects a database that cannot fulfil the contract of a `CallStore`. */
   async check(): Promise<void> {
     const [row] = await this.#query<Readonly<Record<string, unknown>>>("check", []);
     const { version, isolation, read_only, ...durability } = row ?? {};

@@ -2,10 +2,8 @@
 
 import { ENTRY_BYTES } from "../../execute/durable/mod.ts";
 
-/** The version of the tables. */
 export const VERSION = 1;
 
-/** The database's time in milliseconds since 1970. */
 const NOW = "date_part('epoch', clock_timestamp()) * 1000";
 /** The condition of an entry that has not expired, at the start time of the statement. */
 const IS_LIVE = "(expires is null or expires > date_part('epoch', statement_timestamp()) * 1000)";

@@ -147,7 +147,6 @@ class RedisDriver implements durable.StoreDriver {
   readonly #settings: Settings;
   /** The time of each shard's server, minus this process's monotonic clock, in milliseconds. */
   readonly #offsets: number[] = [];
-  /** The offset of the last answer. */
   #offset = 0;
 
   constructor(client: RedisClient, settings: Settings) {
@@ -158,7 +157,6 @@ class RedisDriver implements durable.StoreDriver {
     });
   }
 
-  /** Checks the servers of all shards, and reads their clocks. */
   async check(): Promise<void> {
     const { checksServer, allowsLostWrites } = this.#settings;
     const answers = await this.#askAll(checksServer ? "info" : "time");
@@ -232,7 +230,6 @@ class RedisDriver implements durable.StoreDriver {
     return await Promise.all(Array.from({ length: SHARDS }, (_, shard) => this.#run(shard, args)));
   }
 
-  /** Runs an action of the script on a shard. */
   async #run(
     shard: number,
     [action = "", ...args]: readonly (string | Buffer)[],

@@ -180,7 +180,6 @@ export function cacheResults(options: ResultCacheOptions): ResultCache {
 type Generations = readonly (readonly [key: string, generation: string])[];
 
 interface StoredResult extends Pick<ToolSuccess, "content" | "blocks"> {
-  /** The generations of the tags when the call started. */
   readonly tags: Generations;
   readonly expiresAt: number;
 }

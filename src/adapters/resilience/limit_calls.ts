@@ -129,7 +129,6 @@ export function limitCalls(limits: readonly CallLimit[], options: CallLimitOptio
   };
 }
 
-/** Returns the key of the calls that a limit counts together, by `per` and `of`. */
 function countKey(
   { sessionId, messageId, tool, arguments: args }: CallInfo,
   per: string,

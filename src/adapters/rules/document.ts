@@ -87,7 +87,6 @@ export function readRules(documents: readonly RuleDocument[]): readonly Rule[] {
 /** A condition of a rule. Returns the problem of a call that does not meet it. */
 export type Condition = (call: CallFacts) => string | undefined | Promise<string | undefined>;
 
-/** Creates a rule from a document, conditions in code, and its JSON Pointer for messages. */
 export function ruleOf(document: RuleDocument, others: readonly Condition[], at = ""): Rule {
   const place = (field: string): string => `"${at}${pointerStep(field)}"`;
   const fields = check.readFields(ACTION, document, CHECKS, place);

@@ -92,7 +92,6 @@ function checkRules(list: unknown): readonly Rule[] {
 
 type RulesFor = (tool: Tool) => ToolRules;
 
-/** The layer that decides on calls before approval. */
 export interface RuleLayer extends calls.Layer {
   explain(call: calls.Call): Promise<readonly RuleVerdict[]>;
 }
@@ -136,7 +135,6 @@ function decidingLayer(rulesFor: RulesFor, sessions: SessionStore): RuleLayer {
   };
 }
 
-/** Creates the layer that labels the session of a call whose tool begins. */
 function labellingLayer(rulesFor: RulesFor, sessions: SessionStore): calls.Layer {
   const mark = (call: calls.Call, names: readonly string[]): Promise<void> =>
     call.wait("labelling its session", () => sessions.mark(call, names));
@@ -177,7 +175,6 @@ function objectionOf(rule: Rule, facts: CallFacts, call: calls.Call) {
   }
 }
 
-/** Reads the answer of a rule. Throws for an answer that is not a verdict. */
 function readVerdict({ name: rule }: Rule, answer: unknown): Objection {
   if (answer === "allow") return undefined;
   const [[verdict, reason] = [], ...others] = Object.entries(Object(answer));

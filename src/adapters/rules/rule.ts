@@ -56,7 +56,6 @@ export type Marks = Readonly<Record<string, EarlierCall>>;
 /** The calls that are counted together: the calls of a rule in one session or day. */
 export type Scope = readonly [rule: string, per: "session" | "day", of: string | undefined];
 
-/** The rules of one tool. */
 export interface ToolRules {
   /** The tool that runs: for a view, its original. */
   readonly tool: Tool;
@@ -89,14 +88,12 @@ export class CallFacts extends CallView {
   readonly tenant: string | undefined;
   /** The arguments for conditions, which only read them: the copy for rules takes longer. */
   readonly sharedArguments: unknown;
-  /** The engine of the registry that runs the tool. */
   readonly engine: SchemaEngine;
   /** Counts the call in a scope, unless its tool does not run. Returns false at the maximum. */
   readonly count: (scope: Scope, most: number) => Promise<boolean>;
   readonly #call: Call;
   readonly #marks: Marks | undefined;
 
-  /** @param marks The session, if it was read. */
   constructor(call: Call, own: ToolRules, count: CallFacts["count"], marks: Marks | undefined) {
     super(call);
     this.tool = own.tool;

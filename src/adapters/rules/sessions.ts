@@ -7,7 +7,6 @@ import type { Marks, Scope } from "./rule.ts";
 
 const LONGEST_DAY_MS = 25 * 3_600_000;
 
-/** The marks of a session, or a count. */
 interface Stored {
   readonly marks?: Marks;
   readonly count?: number;
@@ -19,7 +18,6 @@ const NOTHING: Stored = { expiresAt: 0 };
 export class SessionStore {
   readonly #records: durable.StoredRecords<Stored>;
   readonly #ttlMs: number;
-  /** The last change of each count that is in progress. */
   readonly #changes = new Map<string, Promise<unknown>>();
 
   constructor(store: durable.CallStore, ttlMs: number) {

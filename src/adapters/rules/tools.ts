@@ -9,7 +9,6 @@ import type { Rule, ToolRules } from "./rule.ts";
 export type ToolPattern = string | readonly string[] | SelectionCriteria;
 type Matcher = (tool: Tool) => boolean;
 
-/** Returns the predicate of a pattern. @throws {TypeError} If it is invalid. */
 export function toolMatcher(action: string, pattern: unknown, place: string): Matcher {
   const ids: unknown = isWord(pattern) ? [pattern] : pattern;
   if (check.isListOf(ids, isWord) && ids.length > 0) {
@@ -36,7 +35,6 @@ const checkLabels = check.createCheck(
 
 const LABELS = { produces: checkLabels, reads: checkLabels, sends: check.checkFlag };
 
-/** Checks labels. @throws {TypeError} */
 export function readLabels(action: string, labels: object): check.ToolLabels {
   return check.readFields(action, labels, LABELS);
 }

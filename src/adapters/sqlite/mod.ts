@@ -30,7 +30,6 @@ export interface SqliteCallStore extends CallStore, Disposable {
 
 const ACTION = "open the store";
 const VERSION = 3;
-/** The maximum time to wait for another process's lock, in milliseconds. */
 const LOCK_MS = 5_000;
 /** The interval between attempts on a file that another process has locked, in milliseconds. */
 const RETRY_MS = 5;
@@ -178,7 +177,6 @@ class SqliteDriver implements durable.StoreDriver {
     }
   }
 
-  /** Runs a function in a transaction, when no other process writes. */
   async #write<T>(work: (now: number) => T): Promise<T> {
     return await this.#attempt((now) => {
       this.#db.exec("begin immediate");
@@ -213,10 +211,8 @@ function rollBack(db: DatabaseSync): void {
  * this process. Only one of the waiting calls retries, because each attempt takes time.
  */
 class FileLock {
-  /** Settles when the retrying call has ended. */
   #trying: Promise<void> | undefined;
 
-  /** Runs a function when no other process has locked the file. Rejects after a timeout. */
   async whenFree<T>(work: () => T): Promise<T> {
     const end = systemClock.now() + LOCK_MS;
     while (this.#trying !== undefined) await this.#trying;
@@ -241,7 +237,6 @@ class FileLock {
   }
 }
 
-/** Returns an error message for readers without knowledge of SQLite. */
 function explain(error: unknown): string {
   return durable.explainBy([
     [/disk is full|disk I\/O/, "the disk or the store is full"],
