@@ -92,7 +92,9 @@ export class SchemaReader {
     for (const name of names) {
       const definition = this.definition(fragment(["$defs", name]), direction) ?? true;
       setOwn(definitions, name, definition);
-      for (const ref of once(this.#refs, definition, () => this.#refsOf(definition))) names.add(ref);
+      for (const ref of once(this.#refs, definition, () => this.#refsOf(definition))) {
+        names.add(ref);
+      }
     }
     return { ...schema, $defs: definitions };
   }
