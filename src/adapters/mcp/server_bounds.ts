@@ -224,6 +224,10 @@ export function readLines(
       if (line.length > most) throw new RangeError(tooMuch(most));
       lines = [...lines, line, ...next];
     },
+    /** The end of the connection: otherwise the pauses of a flood would continue for minutes. */
+    clear(): void {
+      lines = [""];
+    },
     readMessage(): JSONRPCMessage | null {
       while (lines.length > 1 && unasked.pause === undefined) {
         try {

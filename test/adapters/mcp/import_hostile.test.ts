@@ -581,6 +581,14 @@ describe("readLines()", () => {
     }
   });
 
+  it("drops the unread lines of a closed connection", () => {
+    const lines = readLines(KB, new UnaskedMessages(), JSON.parse);
+    lines.append(encoder.encode('{"id":1}\n{"id":2}\n{"id'));
+    lines.clear();
+    lines.append(encoder.encode('{"id":3}\n'));
+    assertEquals<unknown>(read(lines), [{ id: 3 }]);
+  });
+
   it("joins the parts of a large message in linear time", () => {
     const lines = readLines(16 * KB * KB, new UnaskedMessages(), JSON.parse);
     const part = encoder.encode("a".repeat(KB));
