@@ -37,6 +37,10 @@ const SUITES = [
   { name: "explorer", on: ["node"], packages: ["test/explorer", "test/oauth"] },
   // The clients run on Node, the endpoints on all four.
   { name: "mcp", folders: ["test/mcp/endpoint"], on: ["node"], packages: ["test/mcp"] },
+  {
+    ...{ name: "mcp, import", folders: ["test/mcp/import"], on: WITH_FILES },
+    ...{ packages: ["test/mcp"], coverage: true },
+  },
   { name: "package", on: ["bun"], packages: ["test/package"] },
   { name: "cli", on: WITH_FILES, coverage: true },
   { name: "runtime", on: WITH_FILES, coverage: true },
@@ -55,10 +59,6 @@ const SUITES = [
   {
     ...{ name: "adapters, Node modules", folders: ["test/adapters"], on: ["workerd"] },
     ...{ files: /\.node\.test/, nodeModules: true },
-  },
-  {
-    ...{ name: "mcp, import", folders: ["test/mcp/import"], on: WITH_FILES },
-    ...{ packages: ["test/mcp"], coverage: true },
   },
   // Credentials, with an authorization server of another project.
   { name: "oauth", on: WITH_FILES, packages: ["test/oauth"], coverage: true },
