@@ -23,15 +23,6 @@ const FIELDS = [
 /** The guides: the links of the README's table. */
 const GUIDES = [...textOf("README.md").matchAll(/^\| \[[^\]]*\]\((docs\/[\w/-]+\.md)\)/gm)]
   .map(([, file]) => file ?? "");
-/** The numbers of words of guides that take longer than ten minutes. */
-const LONG_GUIDES: { readonly [file: string]: number } = {
-  "docs/calls.md": 2_575,
-  "docs/command.md": 2_119,
-  "docs/finding.md": 2_029,
-  "docs/http.md": 2_243,
-  "docs/mcp.md": 2_052,
-  "docs/scale.md": 4_271,
-};
 /** References for people, to which the guides link. */
 const REFERENCES = ["docs/formats.md", "docs/specification.md"];
 
@@ -42,11 +33,11 @@ describe("the guides", () => {
     assertEquals(GUIDES.toSorted(), pages.filter((page) => !REFERENCES.includes(page)).toSorted());
   });
 
-  it("take ten minutes at most, except for guides that may only become shorter", () => {
+  it("take ten minutes at most", () => {
     // Readers take a minute for 200 words of prose. Code and tables are not counted.
     const words = (file: string): number =>
       textOf(file).replaceAll(/^```[^]*?^```|^\|.*$/gm, "").split(/\s+/).length;
-    assertEquals(GUIDES.filter((file) => words(file) > (LONG_GUIDES[file] ?? 2_000)), []);
+    assertEquals(GUIDES.filter((file) => words(file) > 2_000), []);
   });
 
   it("exclude only code from the tests whose packages are not installed", () => {

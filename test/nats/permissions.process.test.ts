@@ -1,4 +1,4 @@
-// The permissions that docs/scale.md lists are enough.
+// The permissions that docs/nats-security.md lists are enough.
 
 import { describe } from "bun:test";
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
@@ -16,7 +16,7 @@ import { poll } from "../support/waiting.ts";
 
 /** The lines of the guide that give the permissions of a user, as the server's configuration has them. */
 async function permissions(): Promise<string> {
-  const text = await readFile(new URL("../../docs/scale.md", import.meta.url), "utf8");
+  const text = await readFile(new URL("../../docs/nats-security.md", import.meta.url), "utf8");
   const [, block] = /```text\n(ADMIN = [^`]+)```/.exec(text) ?? [];
   assert(block !== undefined);
   return block;

@@ -270,7 +270,7 @@ function explain(error: unknown): string {
 
 const KNOWN: Parameters<typeof durable.explainBy>[0] = [
   [/3F000|42P01|42883/, `the tables do not exist; ${CALL_MIGRATION}`],
-  [/42501/, "the role lacks a permission; grant it as docs/calls.md shows"],
+  [/42501/, "the role lacks a permission; grant it as docs/stores.md shows"],
   [/53100|53200/, "the server has no space left"],
   [/55P03/, "another write of the same principal does not end"],
   [/26000|42P05/, "the pooler keeps no prepared statements; omit preparesStatements"],

@@ -154,7 +154,7 @@ describe("postgresCallStore()", () => {
     const app = server().pool({ connectionString: server().url.replace("plue", "app") });
     await pool().query("create role app login");
     await assertRejects(() => openAgain(app, store), Error, "the role lacks a permission");
-    // These statements are copied from docs/calls.md.
+    // These statements are copied from docs/stores.md.
     await pool().query(`
       grant usage on schema ${schema} to app;
       grant select, insert, update, delete on all tables in schema ${schema} to app;
