@@ -72,7 +72,7 @@ describe("oauthCredentials()", () => {
     await worldOf(server, { store }).permit("ann");
     const wider = worldOf(server, { store, scopes: ["repo", "user"] });
     const waiting = await wider.dispatcher.dispatch({ name: "whoami" }, { principal: "ann" });
-    assertEquals(new URL(urlIn(waiting)).searchParams.get("scope"), "repo user");
+    assertStringIncludes(urlIn(waiting), "scope=repo%20user");
   });
 
   it("refreshes a token once for concurrent calls of two processes, and keeps the new refresh token", async () => {
@@ -275,6 +275,14 @@ describe("oauthCallback()", () => {
       assert(isSuspended(again));
       assertEquals(again.questions.map(({ key }) => key), ["credential.hub.2"]);
     }
+  });
+
+  it("asks a person who refused a permission not to confirm it", async () => {
+    const world = worldOf(server);
+    const waiting = await world.dispatcher.dispatch({ name: "whoami" }, { principal: "ann" });
+    const link = await server.open(urlIn(waiting), "ann", "deny");
+    const page = await oauthCallback(world.source, { confirm: true })(new Request(link));
+    assertEquals([page.status, (await page.text()).includes("<form>")], [403, false]);
   });
 
   it("asks a person whom it cannot identify to confirm the caller, in a page without scripts", async () => {

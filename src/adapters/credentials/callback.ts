@@ -81,7 +81,7 @@ export function oauthCallback(
       const { principal, callContext } = withTenant(caller);
       const isSame = state.principal === principal && state.tenant === tenantOf(callContext);
       if (!isSame) return page(PAGES.other);
-    } else {
+    } else if (searchParams.has("code")) {
       // Nobody can put the digest of a code into a link before the server has issued the code.
       const confirmed = await digestOf(searchParams.get("code") ?? "");
       const given = searchParams.get(CONFIRMED);

@@ -240,6 +240,8 @@ export class OAuthSource implements OAuthCredentials {
     };
     const url = new URL(authorizationEndpoint);
     for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
+    // Fitbit and Mastodon do not read "+" as a space.
+    url.search = url.search.replaceAll("+", "%20");
     return url.href;
   }
 }

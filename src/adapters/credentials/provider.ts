@@ -75,8 +75,9 @@ export function unlessRefused(request: Promise<Tokens>): Promise<Tokens | undefi
 
 type Fields = Readonly<Record<string, string>>;
 
-/** Errors of a busy server, and errors about this client. */
-const NOT_ABOUT_GRANT = /unavailable|server_error|slow_down|client/;
+/** Errors of a busy server, and errors about this client. Salesforce and Slack have names of their own. */
+const NOT_ABOUT_GRANT =
+  /unavailable|(server|unknown|internal|fatal)_error|slow_down|limit|timeout|client/;
 
 const TIMEOUT_MS = 20_000;
 const MAX_BODY_BYTES = 1_048_576;
@@ -130,7 +131,9 @@ export class ProviderClient {
   ): Promise<Tokens> {
     // Without an issuer, the source has one server only, and Google always names its issuer.
     if (!this.options.issuer) params.delete("iss");
-    const fields = { redirect_uri, code_verifier };
+    // MCP servers need it in both requests (RFC 8707).
+    const { resource } = this.options.parameters ?? {};
+    const fields = { redirect_uri, code_verifier, ...check.defined({ resource }) };
     return this.#request("authorization_code", fields, params);
   }
 
@@ -171,9 +174,7 @@ export class ProviderClient {
       };
       const request = [...to, authenticate, type, all, options] as const;
       const response = await genericTokenEndpointRequest(...request);
-      // The type of an assertion is "N_A", because it is not a token for a resource.
-      const types = { recognizedTokenTypes: { n_a: check.noop } };
-      const answer = await processGenericTokenEndpointResponse(...to, response, types);
+      const answer = await processGenericTokenEndpointResponse(...to, response);
       const { requested_token_type: wanted } = fields;
       // Another token must not be sent to another server as an assertion.
       if (wanted && answer["issued_token_type"] !== wanted) throw { code: "it has another type" };
@@ -208,7 +209,8 @@ async function boundedFetch(url: string, request: object): Promise<Response> {
     name && (name === "id_token" || typeof value === "object") ? undefined : value;
   const answer = Object(check.attemptOr("", () => JSON.parse(text, clean)));
   // Without the headers: GitLab sends WWW-Authenticate, which would hide the name of the error.
-  return Response.json({ token_type: "bearer", ...answer }, {
+  // Tokens of Slack have the type "bot" or "user", and assertions have "N_A".
+  return Response.json({ ...answer, token_type: "bearer" }, {
     // GitHub sends errors with status 200.
     status: status === 200 && answer.error ? 400 : status,
   });

@@ -28,6 +28,9 @@ describe("ProviderClient", () => {
       [400, "invalid_client", "Error"],
       [200, "incorrect_client_credentials", "Error"],
       [400, "server_error", "Error"],
+      [400, "unknown_error", "Error"],
+      [200, "internal_error", "Error"],
+      [200, "ratelimited", "Error"],
       [429, "too_many_requests", "Error"],
     ] as const;
     // As GitLab, and other servers with Doorkeeper, describe every error.
@@ -50,16 +53,33 @@ describe("ProviderClient", () => {
     assertEquals(sent, pairs.map((pair) => `Basic ${btoa(pair)}`));
   });
 
+  it("names the resource in the exchange of a code, too", async () => {
+    let sent = new URLSearchParams();
+    const served = await serve(async (request) => {
+      sent = new URLSearchParams(await request.text());
+      return Response.json({ access_token: "token" });
+    });
+    const parameters = { resource: "https://mcp.example.com/", prompt: "consent" };
+    const about = { tokenEndpoint: served.url, clientId: "plue", parameters };
+    const client = new oauth.ProviderClient("test", "hub", about);
+    const callback = new URLSearchParams({ code: "c", state: "s" });
+    await client.exchangeCode(callback, "http://127.0.0.1/callback", "verifier");
+    assertEquals([sent.get("resource"), sent.has("prompt")], [parameters.resource, false]);
+    await served.stop();
+  });
+
   it("uses a token with the lifetime 0 until a service rejects it", async () => {
     const json = '{ "access_token": "token", "token_type": "bearer", "expires_in": 0 }';
     assertEquals((await tokensFrom(json)).staleAt, undefined);
   });
 
-  it("takes a token without a type, with a list of scopes, null, and an ID token of an unknown issuer", async () => {
+  it("takes a token of any type, with a list of scopes, null, and an ID token of an unknown issuer", async () => {
     const claims = btoa(JSON.stringify({ iss: "https://accounts.example.com", aud: "plue" }));
     const input = { access_token: "token", expires_in: null, refresh_token: null, scope: ["repo"] };
-    const json = JSON.stringify({ ...input, id_token: `e30.${claims}.x` });
-    assertEquals((await tokensFrom(json)).token, "token");
+    for (const token_type of [undefined, "bot", "User Access Token"]) {
+      const json = JSON.stringify({ ...input, token_type, id_token: `e30.${claims}.x` });
+      assertEquals((await tokensFrom(json)).token, "token");
+    }
   });
 
   it("does not refresh a token at once, however short or long its lifetime is", async () => {
