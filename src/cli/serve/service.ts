@@ -106,6 +106,8 @@ export function tokenCaller(
   return token === undefined ? undefined : [token, rights];
 }
 
+const JWT = /^bearer [\w-]+(\.[\w-]+){2}$/i;
+
 /**
  * Limits the failed logins of one address. The right token is always admitted: behind a proxy, all
  * clients have the same address. That helps no attacker, because a token is too long to be guessed.
@@ -116,7 +118,9 @@ function withFailuresLimited(authorize: Authorize, { logins }: ServiceState): Au
   });
   return async (request, env) => {
     const answer = await authorize(request, env);
-    return answer instanceof Response ? await limited(request, env) : answer;
+    // Clients replace an expired JSON Web Token only after 401.
+    const isGuess = !JWT.test(request.headers.get("authorization") ?? "");
+    return answer instanceof Response && isGuess ? await limited(request, env) : answer;
   };
 }
 

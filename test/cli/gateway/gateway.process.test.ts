@@ -125,6 +125,12 @@ describe("plue serve -c", () => {
         "unauthorized",
       );
     }
+    // Clients replace an expired token only after 401, also if others have sent wrong tokens.
+    const expired = await sign({ ...claims, exp: exp - 1_000 }, secret);
+    for (let attempt = 0; attempt < 12; attempt++) {
+      const { status } = await fetch(`${served.url}/tools`, { headers: bearer(expired) });
+      assertEquals(status, 401);
+    }
   });
 
   it("applies a changed file, and lets running calls of a removed source finish", async () => {
