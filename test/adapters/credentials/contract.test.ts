@@ -19,15 +19,10 @@ describeLayer(
       layers: [credentials(fromContext(broken))],
       tool,
     }, 1),
-    stopped(
-      "fails a call whose source returns a token that does not fit into a header",
-      "unavailable",
-      {
-        layers: [credentials(source)],
-        tool,
-      },
-      1,
-    ),
+    stopped("fails a call whose token does not fit into a header", "unavailable", {
+      layers: [credentials(source)],
+      tool,
+    }, 1),
     stopped("fails a call whose source returns another value", "unavailable", {
       layers: [credentials({ get: () => 7 as never })],
       tool,

@@ -39,6 +39,20 @@ async function call(
   return { result, reports, dispatcher };
 }
 
+/** A dispatcher of a tool with the credential `hub`. `fields` and `options` replace the defaults. */
+function dispatcherOf(
+  sources: CredentialSource | readonly CredentialSource[],
+  fields: object = {},
+  options: plue.ToolDispatcherOptions = {},
+): ToolDispatcher {
+  const about = { name: "t", description: "T.", credentials: { hub: {} }, execute: () => "ran" };
+  const registry = new ToolRegistry({ tools: [{ ...about, ...fields }] });
+  return new ToolDispatcher(registry, {
+    credentials: credentials(...[sources].flat()),
+    ...options,
+  });
+}
+
 function contentOf(result: plue.ToolResult): unknown {
   return result.ok ? result.content : result.error.code;
 }
@@ -105,20 +119,8 @@ describe("credentials()", () => {
 
   it("passes the principal, the tenant and the scopes to the source", async () => {
     let seen: Partial<CredentialRequest> = {};
-    const tool = defineTool({
-      name: "t",
-      description: "T.",
-      credentials: { hub: { scopes: ["repo"] } },
-      execute: () => "done",
-    });
-    const dispatcher = new ToolDispatcher(new ToolRegistry({ tools: [tool] }), {
-      credentials: credentials({
-        get(_, request) {
-          seen = request;
-          return { token: TOKEN };
-        },
-      }),
-    });
+    const source: CredentialSource = { get: (_, request) => (seen = request, { token: TOKEN }) };
+    const dispatcher = dispatcherOf(source, { credentials: { hub: { scopes: ["repo"] } } });
     await dispatcher.dispatch({ name: "t" }, { principal: "ann", context: { tenant: 7 } });
     const { principal, tenant, scopes } = seen;
     assertEquals({ principal, tenant, scopes }, {
@@ -129,17 +131,14 @@ describe("credentials()", () => {
   });
 
   it("tries the sources in their order", async () => {
-    const tools = [defineTool({
-      name: "t",
-      description: "T.",
+    const tool = {
       credentials: { a: {}, b: {} },
-      execute: (_, { credential }) => [credential("a").token.length, credential("b").token.length],
-    })];
+      execute: (_: unknown, { credential }: plue.ToolContext) =>
+        ["a", "b"].map((name) => credential(name).token.length),
+    };
     const only = (wanted: string, token: string) =>
       fromContext((name) => name === wanted ? token : undefined);
-    const dispatcher = new ToolDispatcher(new ToolRegistry({ tools }), {
-      credentials: credentials(only("b", "123456789"), only("a", "1234567")),
-    });
+    const dispatcher = dispatcherOf([only("b", "123456789"), only("a", "1234567")], tool);
     assertEquals(contentOf(await dispatcher.dispatch({ name: "t" })), [7, 9]);
   });
 
@@ -148,14 +147,7 @@ describe("credentials()", () => {
     const source = fromContext(() => `token-${++count}`);
     const denied = rules([{ name: "no", decide: () => deny("no") }]);
     for (const options of [{ rules: denied }, { approve: () => false }] as const) {
-      const tool = { credentials: { hub: {} }, requiresApproval: true };
-      const registry = new ToolRegistry({
-        tools: [{ name: "t", description: "T.", ...tool, execute: () => "ran" }],
-      });
-      const dispatcher = new ToolDispatcher(registry, {
-        credentials: credentials(source),
-        ...options,
-      });
+      const dispatcher = dispatcherOf(source, { requiresApproval: true }, options);
       assertEquals(contentOf(await dispatcher.dispatch({ name: "t" })), "denied");
       const wrong = await dispatcher.dispatch({ name: "t", arguments: { x: 1 } });
       assertEquals(contentOf(wrong), "invalid_arguments");
@@ -166,17 +158,10 @@ describe("credentials()", () => {
   it("rejects a credential that the tool does not declare, or uses before it runs", async () => {
     const { result } = await call(ours, (_, { credential }) => credential("other").token);
     assertEquals(contentOf(result), "threw");
-    const tool = defineTool({
-      name: "early",
-      description: "T.",
-      credentials: { hub: {} },
-      validate: (_, context) => void context.credential("hub"),
-      execute: () => "ran",
+    const dispatcher = dispatcherOf(ours, {
+      validate: (_: unknown, context: plue.ToolContext) => void context.credential("hub"),
     });
-    const dispatcher = new ToolDispatcher(new ToolRegistry({ tools: [tool] }), {
-      credentials: credentials(ours),
-    });
-    assertEquals(contentOf(await dispatcher.dispatch({ name: "early" })), "threw");
+    assertEquals(contentOf(await dispatcher.dispatch({ name: "t" })), "threw");
   });
 
   it("fails a call of a tool with credentials if the dispatcher has no layer of credentials", async () => {
@@ -245,10 +230,7 @@ describe("credentials()", () => {
 
   it("does not run a tool whose declaration is invalid", async () => {
     for (const hub of [{ scopes: "repo" }, { scope: [] }, { scopes: ["two words"] }, 7]) {
-      const tool = { name: "t", description: "T.", credentials: { hub }, execute: () => "ran" };
-      const dispatcher = new ToolDispatcher(new ToolRegistry({ tools: [tool as never] }), {
-        credentials: credentials(ours),
-      });
+      const dispatcher = dispatcherOf(ours, { credentials: { hub } });
       assertEquals(contentOf(await dispatcher.dispatch({ name: "t" })), "threw");
     }
   });
@@ -279,20 +261,15 @@ class SlowSource implements CredentialSource {
 }
 
 describe("credentials() without a credential", () => {
-  const registry = new ToolRegistry({
-    tools: [defineTool({
-      name: "t",
-      description: "T.",
-      credentials: { hub: { scopes: ["repo"] } },
-      execute: (_, { credential }) => credential("hub").token.length,
-    })],
-  });
+  const tool = {
+    credentials: { hub: { scopes: ["repo"] } },
+    execute: (_: unknown, { credential }: plue.ToolContext) => credential("hub").token.length,
+  };
 
   it("shows the URL to a caller that can answer, waits, and continues by itself", async () => {
     const source = new SlowSource();
     const questions: plue.Question[] = [];
-    const dispatcher = new ToolDispatcher(registry, { credentials: credentials(source) });
-    const result = await dispatcher.dispatch({ name: "t" }, {
+    const result = await dispatcherOf(source, tool).dispatch({ name: "t" }, {
       onQuestion(question) {
         questions.push(question);
         queueMicrotask(() => source.permit());
@@ -311,10 +288,8 @@ describe("credentials() without a credential", () => {
 
   it("suspends the call of another caller, which resumes by its ticket", async () => {
     const source = new SlowSource();
-    const dispatcher = new ToolDispatcher(registry, {
-      credentials: credentials(source),
-      tickets: storedTickets(memoryCallStore()),
-    });
+    const tickets = storedTickets(memoryCallStore());
+    const dispatcher = dispatcherOf(source, tool, { tickets });
     const waiting = await dispatcher.dispatch({ name: "t" });
     assert(plue.isSuspended(waiting));
     const answers = { "credential.hub.1": { action: "accept" } } as const;
@@ -326,19 +301,15 @@ describe("credentials() without a credential", () => {
 
   it("requests a permission whose scopes are longer than a question", async () => {
     const scopes = Array.from({ length: 200 }, (_, index) => `https://hub.example/scope/${index}`);
-    const about = { name: "t", description: "T.", credentials: { hub: { scopes } } };
-    const tools = [defineTool({ ...about, execute: () => 1 })];
-    const dispatcher = new ToolDispatcher(new ToolRegistry({ tools }), {
-      credentials: credentials(new SlowSource()),
-      tickets: storedTickets(memoryCallStore()),
-    });
+    const tickets = storedTickets(memoryCallStore());
+    const fields = { credentials: { hub: { scopes } } };
+    const dispatcher = dispatcherOf(new SlowSource(), fields, { tickets });
     assertEquals(contentOf(await dispatcher.dispatch({ name: "t" })), "input_required");
   });
 
   it("denies a call whose caller declines, or has not given permission at three URLs", async () => {
     const source = new SlowSource();
-    const dispatcher = new ToolDispatcher(registry, { credentials: credentials(source) });
-    const declined = await dispatcher.dispatch({ name: "t" }, {
+    const declined = await dispatcherOf(source, tool).dispatch({ name: "t" }, {
       onQuestion: () => ({ action: "decline" }),
     });
     assertEquals([contentOf(declined), source.urls], ["denied", 1]);
@@ -346,16 +317,15 @@ describe("credentials() without a credential", () => {
     const never: CredentialSource = {
       get: () => ({ url: "https://hub.example/", arrived: () => Promise.resolve() }),
     };
-    const other = new ToolDispatcher(registry, { credentials: credentials(never) });
     let questions = 0;
-    const result = await other.dispatch({ name: "t" }, {
+    const result = await dispatcherOf(never, tool).dispatch({ name: "t" }, {
       onQuestion: () => (questions++, { action: "accept" }),
     });
     assertEquals([contentOf(result), questions], ["denied", 3]);
   });
 
   it("fails a call whose caller cannot be asked", async () => {
-    const dispatcher = new ToolDispatcher(registry, { credentials: credentials(new SlowSource()) });
-    assertEquals(contentOf(await dispatcher.dispatch({ name: "t" })), "input_unavailable");
+    const result = await dispatcherOf(new SlowSource(), tool).dispatch({ name: "t" });
+    assertEquals(contentOf(result), "input_unavailable");
   });
 });

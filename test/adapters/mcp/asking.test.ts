@@ -1,4 +1,4 @@
-import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import type { Client } from "@modelcontextprotocol/client";
 import { type Answer, defineTool, type Tool, ToolDispatcher, ToolRegistry } from "@plue/tools";
 import { runByClient, sealedTickets } from "@plue/tools/calls";
 import { createMcpEndpoint, type McpEndpoint, type McpEndpointOptions } from "@plue/tools/mcp";
@@ -7,7 +7,8 @@ import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/
 import { IS_WORKERS } from "../../../src/adapters/http/mod.ts";
 import { type NamedTools, runTranscripts } from "../hono/transcript.ts";
 import data from "./transcripts/asking.json" with { type: "json" };
-import { accept, beginSession, fetchFrom, legacyRequest, NAME, URL_OF_MCP } from "./support.ts";
+import * as support from "./support.ts";
+import { accept, connect, legacyRequest, NAME } from "./support.ts";
 
 const KEY = new Uint8Array(32).fill(7);
 
@@ -87,16 +88,8 @@ describe("questions to clients of 2026-07-28", () => {
   runTranscripts(data, { named: NAMED, isMcp: true });
 
   it("are answered by the official client", async () => {
-    const client = new Client({ name: "test", version: "1.0.0" }, {
-      capabilities: { elicitation: { form: {} } },
-      versionNegotiation: { mode: "auto" },
-    });
+    const client = await connect(endpoint([greet]), "auto", {}, { elicitation: { form: {} } });
     client.setRequestHandler("elicitation/create", () => accept({ name: "Ann" }) as never);
-    await client.connect(
-      new StreamableHTTPClientTransport(new URL(URL_OF_MCP), {
-        fetch: fetchFrom(endpoint([greet])),
-      }),
-    );
     const { content } = await client.callTool({ name: "asks" });
     assertEquals(content, [{ type: "text", text: 'Hello, {"name":"Ann"}!' }]);
     await client.close();
@@ -110,19 +103,13 @@ async function older(
   answer: () => unknown,
 ): Promise<{ readonly client: Client; readonly requests: unknown[] }> {
   const requests: unknown[] = [];
-  const client = new Client({ name: "test", version: "1.0.0" }, {
-    capabilities,
-    versionNegotiation: { mode: "legacy" },
-  });
+  const client = await connect(mcp, "legacy", {}, capabilities);
   if ("elicitation" in capabilities) {
     client.setRequestHandler("elicitation/create", ({ params }) => {
       requests.push(params);
       return answer() as never;
     });
   }
-  await client.connect(
-    new StreamableHTTPClientTransport(new URL(URL_OF_MCP), { fetch: fetchFrom(mcp) }),
-  );
   return { client, requests };
 }
 
@@ -201,23 +188,17 @@ describe("questions to clients before 2026-07-28", () => {
   });
 
   it("reject answers of another caller or session", async () => {
-    const mcp = endpoint([greet], {
-      authorize: (request) => ({ principal: request.headers.get("x-who") ?? "nobody" }),
-    });
+    const mcp = endpoint([greet], { authorize: support.byWho });
     const begin = async (who: string): Promise<string> =>
-      (await beginSession(mcp, { "x-who": who }, { elicitation: {} })).session;
+      (await support.beginSession(mcp, { "x-who": who }, { elicitation: {} })).session;
     const headers = (who: string, session: string): Record<string, string> => ({
       "x-who": who,
       "mcp-session-id": session,
       "mcp-protocol-version": "2025-11-25",
     });
     const [ann, other, bob] = [await begin("ann"), await begin("ann"), await begin("bob")];
-    const response = await mcp.fetch(
-      legacyRequest(
-        { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "asks" } },
-        headers("ann", ann),
-      ),
-    );
+    const call = { name: "asks" };
+    const response = await support.fetchLegacy(mcp, "tools/call", call, headers("ann", ann));
     const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
     let text = "";
     const readUntil = async (word: string): Promise<void> => {

@@ -6,7 +6,14 @@ import { createMcpEndpoint } from "@plue/tools/mcp";
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import * as support from "./support.ts";
-import { connect, legacyRequest, messageIn, modernRequest } from "./support.ts";
+import {
+  connect,
+  fetchLegacy,
+  legacyRequest,
+  messageIn,
+  modernRequest,
+  openStream,
+} from "./support.ts";
 import { toolOf, waitingTool } from "../../support/tool_of.ts";
 import { type NamedTools, runTranscripts } from "../hono/transcript.ts";
 import data from "./transcripts/endpoint.json" with { type: "json" };
@@ -144,20 +151,10 @@ describe("createMcpEndpoint()", () => {
           }
         },
       }));
-      const _meta = { progressToken: 1 };
-      const response = await mcp.fetch(
-        era === "modern"
-          ? modernRequest("tools/call", {
-            name: "pour",
-            _meta: { ..._meta, "io.modelcontextprotocol/logLevel": "info" },
-          })
-          : legacyRequest({
-            jsonrpc: "2.0",
-            id: 1,
-            method: "tools/call",
-            params: { name: "pour", _meta },
-          }),
-      );
+      const _meta = { progressToken: 1, "io.modelcontextprotocol/logLevel": "info" };
+      const response = era === "modern"
+        ? await mcp.fetch(modernRequest("tools/call", { name: "pour", _meta }))
+        : await fetchLegacy(mcp, "tools/call", { name: "pour", _meta: { progressToken: 1 } });
       const standsStill = async (): Promise<number> => {
         for (let seen = -1;;) {
           await new Promise((resolve) => setTimeout(resolve, 5));
@@ -319,9 +316,8 @@ describe("a call that is cancelled", () => {
 
   it("is aborted by the older clients' message, of the same session and caller only", async () => {
     const { tool, begun, aborted } = waitingTool();
-    const mcp = createMcpEndpoint(new ToolRegistry({ tools: [tool] }), {
-      authorize: (request) => ({ principal: request.headers.get("x-who") ?? "nobody" }),
-    });
+    const registry = new ToolRegistry({ tools: [tool] });
+    const mcp = createMcpEndpoint(registry, { authorize: support.byWho });
     const { session } = await support.beginSession(mcp, { "x-who": "a" });
     assert(session.length > 30);
 
@@ -390,24 +386,18 @@ describe("clients that follow the list", () => {
       );
       const last = await messageIn(listen);
       assertEquals(last.result?.["resultType"], "complete");
-      const get = await mcp.fetch(
-        new Request(support.URL_OF_MCP, { headers: { accept: "text/event-stream" } }),
-      );
-      assertEquals(await get.text(), ":\n\n");
+      assertEquals(await (await openStream(mcp)).text(), ":\n\n");
     }
   });
 
   it("use no slots of other callers", async () => {
     const mcp = createMcpEndpoint(new ToolRegistry(), {
       maxStreamsPerPrincipal: 1,
-      authorize: (request) => ({ principal: request.headers.get("x-who") ?? "nobody" }),
+      authorize: support.byWho,
     });
     const listen = (who: string, notifications: unknown = { toolsListChanged: true }) =>
       mcp.fetch(modernRequest("subscriptions/listen", { notifications }, { "x-who": who }));
-    const get = (who: string) =>
-      mcp.fetch(
-        new Request(support.URL_OF_MCP, { headers: { accept: "text/event-stream", "x-who": who } }),
-      );
+    const get = (who: string) => openStream(mcp, { "x-who": who });
     // An invalid request does not use a stream.
     assertEquals((await messageIn(await listen("a", 5))).error?.code, -32602);
     const first = await listen("a");
@@ -442,17 +432,15 @@ describe("clients that follow the list", () => {
   it("open a stream by GET before the newest revision", async () => {
     const registry = new ToolRegistry();
     const mcp = createMcpEndpoint(registry, { heartbeatMs: 60_000, maxStreams: 1 });
-    const get = (): Promise<Response> =>
-      mcp.fetch(new Request(support.URL_OF_MCP, { headers: { accept: "text/event-stream" } }));
-    const response = await get();
+    const response = await openStream(mcp);
     assertEquals(response.status, 200);
-    assertEquals((await get()).status, 405);
+    assertEquals((await openStream(mcp)).status, 405);
     const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
     assertEquals((await reader?.read())?.value, ":\n\n");
     registry.registerTool(named("new"));
     assert((await reader?.read())?.value?.includes("notifications/tools/list_changed"));
     await reader?.cancel();
-    const next = await get();
+    const next = await openStream(mcp);
     assertEquals(next.status, 200);
     await next.body?.cancel();
   });

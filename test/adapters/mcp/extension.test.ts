@@ -5,7 +5,7 @@ import { describe, it } from "bun:test";
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { IS_WORKERS } from "../../../src/adapters/http/mod.ts";
 import * as support from "./support.ts";
-import { askModern, beginSession, legacyRequest } from "./support.ts";
+import { askModern, beginSession } from "./support.ts";
 import { sseEvents } from "../hono/sse.ts";
 import { runTranscripts } from "../hono/transcript.ts";
 import data from "./transcripts/extension.json" with { type: "json" };
@@ -52,12 +52,8 @@ const inSession = (session: string): Record<string, string> => ({
   "mcp-protocol-version": "2025-11-25",
 });
 
-const openStream = (mcp: McpEndpoint, session: string): Promise<Response> =>
-  mcp.fetch(
-    new Request(support.URL_OF_MCP, {
-      headers: { accept: "text/event-stream", ...inSession(session) },
-    }),
-  );
+const streamOf = async (mcp: McpEndpoint, session: string, headers: object = {}) =>
+  messagesOf(await support.openStream(mcp, { ...inSession(session), ...headers }));
 
 const subscribe = async (
   mcp: McpEndpoint,
@@ -65,11 +61,7 @@ const subscribe = async (
   uri: string,
   method = "resources/subscribe",
 ): Promise<Awaited<ReturnType<typeof support.messageIn>>> =>
-  await support.messageIn(
-    await mcp.fetch(
-      legacyRequest({ jsonrpc: "2.0", id: 1, method, params: { uri } }, inSession(session)),
-    ),
-  );
+  await support.messageIn(await support.fetchLegacy(mcp, method, { uri }, inSession(session)));
 
 describe("createMcpEndpoint({ extend })", () => {
   runTranscripts(data, {
@@ -93,11 +85,7 @@ describe("createMcpEndpoint({ extend })", () => {
       arguments: {},
       _meta: { progressToken: 1 },
     });
-    await support.messageIn(
-      await mcp.fetch(
-        legacyRequest({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "ping" } }),
-      ),
-    );
+    await support.messageIn(await support.fetchLegacy(mcp, "tools/call", { name: "ping" }));
     assertEquals(runs, 0);
     await askModern(mcp, "server/discover");
     assertEquals(runs, 1);
@@ -119,13 +107,12 @@ describe("createMcpEndpoint({ extend })", () => {
       const logged: string[] = [];
       const mcp = extended({ extend, onError: (error) => void logged.push(String(error)) });
       for (
-        const request of [
-          support.modernRequest("prompts/list"),
-          legacyRequest({ jsonrpc: "2.0", id: 1, method: "prompts/list" }),
-          new Request(support.URL_OF_MCP, { headers: { accept: "text/event-stream" } }),
+        const response of [
+          await mcp.fetch(support.modernRequest("prompts/list")),
+          await support.fetchLegacy(mcp, "prompts/list"),
+          await support.openStream(mcp),
         ]
       ) {
-        const response = await mcp.fetch(request);
         assertEquals(response.status, 500);
         const text = await response.text();
         assert(!text.includes("notes") && !text.includes("register"), text);
@@ -165,7 +152,7 @@ describe("McpEndpoint.notify", () => {
   it("buffers an event once for a client that does not read", async () => {
     const mcp = extended();
     const { session } = await beginSession(mcp);
-    const stream = messagesOf(await openStream(mcp, session));
+    const stream = await streamOf(mcp, session);
     for (let count = 0; count < 1_000; count++) mcp.notify.promptsChanged();
     mcp.notify.resourcesChanged();
     assertEquals((await stream.next()).value?.method, "notifications/prompts/list_changed");
@@ -176,7 +163,7 @@ describe("McpEndpoint.notify", () => {
   it("merges too many updates for a slow client into one change of the lists", async () => {
     const mcp = extended();
     const { session } = await beginSession(mcp);
-    const stream = messagesOf(await openStream(mcp, session));
+    const stream = await streamOf(mcp, session);
     for (let count = 0; count < 1_000; count++) mcp.notify.resourceUpdated(`note://${count}`);
     const methods = new Set<string | undefined>();
     while (!methods.has("notifications/resources/list_changed")) {
@@ -188,7 +175,7 @@ describe("McpEndpoint.notify", () => {
 
   it("notifies no client whose server does not announce it", async () => {
     const mcp = extended({
-      authorize: (request) => ({ principal: request.headers.get("x-who") ?? "nobody" }),
+      authorize: support.byWho,
       extend(server, { caller }) {
         if (caller.principal === "ann") addNotes(server);
       },
@@ -209,12 +196,7 @@ describe("McpEndpoint.notify", () => {
     assertEquals((await stream.next()).value?.method, "notifications/prompts/list_changed");
     await stream.return(undefined);
     const without = createMcpEndpoint(toolset, { openExecution: true });
-    assertEquals(
-      (await without.fetch(
-        new Request(support.URL_OF_MCP, { headers: { accept: "text/event-stream" } }),
-      )).status,
-      405,
-    );
+    assertEquals((await support.openStream(without)).status, 405);
   });
 
   it("releases the slot of a stream when its client disconnects", async () => {
@@ -249,7 +231,7 @@ describe("subscriptions to resources before 2026-07-28", () => {
     assertEquals((await subscribe(mcp, session, "note://1")).result, {});
     assertEquals((await subscribe(mcp, session, "note://2")).result, {});
     assertEquals((await subscribe(mcp, other, "note://3")).result, {});
-    const stream = messagesOf(await openStream(mcp, session));
+    const stream = await streamOf(mcp, session);
     for (const uri of ["note://3", "note://1"]) mcp.notify.resourceUpdated(uri);
     assertEquals((await stream.next()).value?.params?.["uri"], "note://1");
     assertEquals((await subscribe(mcp, session, "note://1", "resources/unsubscribe")).result, {});
@@ -259,20 +241,12 @@ describe("subscriptions to resources before 2026-07-28", () => {
   });
 
   it("are another caller's under another principal, even with the session's name", async () => {
-    const mcp = extended({
-      authorize: (request) => ({ principal: request.headers.get("x-who") ?? "nobody" }),
-    });
+    const mcp = extended({ authorize: support.byWho });
     const { session } = await beginSession(mcp, { "x-who": "ann" });
     const uri = "note://1";
-    const message = { jsonrpc: "2.0", id: 1, method: "resources/subscribe", params: { uri } };
-    await mcp.fetch(legacyRequest(message, { ...inSession(session), "x-who": "bob" }));
-    const stream = messagesOf(
-      await mcp.fetch(
-        new Request(support.URL_OF_MCP, {
-          headers: { accept: "text/event-stream", ...inSession(session), "x-who": "ann" },
-        }),
-      ),
-    );
+    const bob = { ...inSession(session), "x-who": "bob" };
+    await support.fetchLegacy(mcp, "resources/subscribe", { uri }, bob);
+    const stream = await streamOf(mcp, session, { "x-who": "ann" });
     mcp.notify.resourceUpdated(uri);
     mcp.notify.promptsChanged();
     assertEquals((await stream.next()).value?.method, "notifications/prompts/list_changed");
@@ -293,16 +267,9 @@ describe("subscriptions to resources before 2026-07-28", () => {
   });
 
   it("require a session", async () => {
-    const { error } = await support.messageIn(
-      await extended().fetch(
-        legacyRequest({
-          jsonrpc: "2.0",
-          id: 1,
-          method: "resources/subscribe",
-          params: { uri: "note://1" },
-        }),
-      ),
-    );
+    const params = { uri: "note://1" };
+    const response = await support.fetchLegacy(extended(), "resources/subscribe", params);
+    const { error } = await support.messageIn(response);
     assertStringIncludes(error?.message ?? "", "mcp-session-id");
   });
 

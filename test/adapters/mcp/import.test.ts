@@ -4,7 +4,7 @@ import { sealedTickets } from "@plue/tools/calls";
 import { createMcpEndpoint, importMcpServer, type McpEndpoint } from "@plue/tools/mcp";
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { connect, fetchFrom, URL_OF_MCP } from "./support.ts";
+import { connect, fetchFrom, importFar, URL_OF_MCP } from "./support.ts";
 import { followChanges } from "../../support/changes.ts";
 import { toolOf } from "../../support/tool_of.ts";
 
@@ -60,8 +60,7 @@ async function imported(far: ToolRegistry = farRegistry()) {
   let down: Error | undefined;
   const failed = Promise.withResolvers<void>();
   const errors: unknown[] = [];
-  const server = await importMcpServer(URL_OF_MCP, {
-    namespace: "far",
+  const server = await importFar(mcp, {
     registry,
     reconnect: { firstDelayMs: 1, maxDelayMs: 5 },
     onError: (error) => void errors.push(error),
@@ -211,16 +210,7 @@ describe("importMcpServer()", () => {
     const registry = new ToolRegistry({
       tools: [toolOf("lines", undefined, { namespace: "far" })],
     });
-    await assertRejects(
-      () =>
-        importMcpServer(URL_OF_MCP, {
-          namespace: "far",
-          registry,
-          http: { fetch: fetchFrom(mcp) },
-        }),
-      TypeError,
-      "far:lines",
-    );
+    await assertRejects(() => importFar(mcp, { registry }), TypeError, "far:lines");
     assertEquals(registry.ids, ["far:lines"]);
   });
 
@@ -255,8 +245,7 @@ describe("importMcpServer()", () => {
     const registry = new ToolRegistry();
     let listens = 0;
     const again = Promise.withResolvers<void>();
-    await using _server = await importMcpServer(URL_OF_MCP, {
-      namespace: "far",
+    await using _server = await importFar(mcp, {
       registry,
       http: {
         async fetch(url, init) {
@@ -374,12 +363,7 @@ describe("importMcpServer({ mayAsk })", () => {
   it("forwards the server's questions to the caller", async () => {
     const { mcp, runs } = farAsking();
     const registry = new ToolRegistry();
-    await using _server = await importMcpServer(URL_OF_MCP, {
-      namespace: "far",
-      registry,
-      mayAsk: true,
-      http: { fetch: fetchFrom(mcp) },
-    });
+    await using _server = await importFar(mcp, { registry, mayAsk: true });
     const received: string[] = [];
     const result = await new ToolDispatcher(registry).dispatch({ name: "far:greet" }, {
       onQuestion({ message }) {
@@ -400,8 +384,7 @@ describe("importMcpServer({ mayAsk })", () => {
     const { mcp, runs } = farAsking();
     const registry = new ToolRegistry();
     let requests = 0;
-    await using _server = await importMcpServer(URL_OF_MCP, {
-      namespace: "far",
+    await using _server = await importFar(mcp, {
       registry,
       mayAsk: true,
       http: {
@@ -442,9 +425,7 @@ describe("importMcpServer({ mayAsk })", () => {
       const tickets = sealedTickets({ keys: [new Uint8Array(32)] });
       const mcp = createMcpEndpoint(far, { openExecution: true, dispatch: { tickets } });
       const registry = new ToolRegistry();
-      await using _server = await importMcpServer(URL_OF_MCP, {
-        ...{ namespace: "far", registry, mayAsk: true, http: { fetch: fetchFrom(mcp) } },
-      });
+      await using _server = await importFar(mcp, { registry, mayAsk: true });
       const urls: unknown[] = [];
       const result = await new ToolDispatcher(registry).dispatch({ name: "far:pay" }, {
         principal,
@@ -466,11 +447,7 @@ describe("importMcpServer({ mayAsk })", () => {
 
   it("forwards no question without the option", async () => {
     const registry = new ToolRegistry();
-    await using _server = await importMcpServer(URL_OF_MCP, {
-      namespace: "far",
-      registry,
-      http: { fetch: fetchFrom(farAsking().mcp) },
-    });
+    await using _server = await importFar(farAsking().mcp, { registry });
     const result = await new ToolDispatcher(registry).dispatch({ name: "far:greet" }, {
       onQuestion: () => {
         throw new Error("Nobody is to be asked");

@@ -311,71 +311,62 @@ describe("an imported server with a failed response", () => {
   }
 });
 
+/** Connects until a connection is made. */
+async function connected(
+  open: (signal: AbortSignal) => Promise<Client>,
+  onConnected: (client: Client) => Promise<void> = () => Promise.resolve(),
+): Promise<McpConnection> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const connection = new McpConnection(
+    { ...{ transport: "stdio", isOwn: true, describe: String }, open },
+    { firstDelayMs: 0, maxDelayMs: 0 },
+    { onConnected, onError() {}, onState: (error) => void (error === undefined && resolve()) },
+  );
+  connection.connectLater();
+  await promise;
+  return connection;
+}
+
 it("a server that is lost while its list is read is opened by one attempt at a time", async () => {
-  const { promise: connected, resolve } = Promise.withResolvers<void>();
   let attempts = 0;
   let pending = 0;
   let most = 0;
-  const connection = new McpConnection(
-    {
-      ...{ transport: "stdio", isOwn: true, describe: String },
-      async open() {
-        most = Math.max(most, ++pending);
-        await new Promise((next) => setTimeout(next));
-        pending--;
-        return { close: () => Promise.resolve() } as Client;
-      },
+  const connection = await connected(
+    async () => {
+      most = Math.max(most, ++pending);
+      await new Promise((next) => setTimeout(next));
+      pending--;
+      return { close: () => Promise.resolve() } as Client;
     },
-    { firstDelayMs: 0, maxDelayMs: 0 },
-    {
-      onConnected(client) {
-        if (++attempts === 5) return Promise.resolve();
-        client.onclose?.();
-        return Promise.reject(new Error("The program has ended"));
-      },
-      onError() {},
-      onState: (error) => void (error === undefined && resolve()),
+    (client) => {
+      if (++attempts === 5) return Promise.resolve();
+      client.onclose?.();
+      return Promise.reject(new Error("The program has ended"));
     },
   );
-  connection.connectLater();
-  await connected;
   assertEquals([attempts, most], [5, 1]);
   await connection.close();
 });
 
 it("a server that stays away leaves no listeners behind", async () => {
-  const { promise: connected, resolve } = Promise.withResolvers<void>();
   let attempts = 0;
   let listeners = 0;
-  const connection = new McpConnection(
-    {
-      ...{ transport: "stdio", isOwn: true, describe: String },
-      open(signal) {
-        if (attempts++ === 0) {
-          const { addEventListener: add, removeEventListener: remove } = signal;
-          signal.addEventListener = (...args: never[]) => {
-            listeners++;
-            add.apply(signal, args as never);
-          };
-          signal.removeEventListener = (...args: never[]) => {
-            listeners--;
-            remove.apply(signal, args as never);
-          };
-        }
-        return attempts < 20
-          ? Promise.reject(new Error("It is away"))
-          : Promise.resolve({ close: () => Promise.resolve() } as Client);
-      },
-    },
-    { firstDelayMs: 0, maxDelayMs: 0 },
-    {
-      onConnected: () => Promise.resolve(),
-      onError() {},
-      onState: (error) => void (error === undefined && resolve()),
-    },
-  );
-  connection.connectLater();
-  await connected;
+  const connection = await connected((signal) => {
+    if (attempts++ === 0) {
+      const { addEventListener: add, removeEventListener: remove } = signal;
+      signal.addEventListener = (...args: never[]) => {
+        listeners++;
+        add.apply(signal, args as never);
+      };
+      signal.removeEventListener = (...args: never[]) => {
+        listeners--;
+        remove.apply(signal, args as never);
+      };
+    }
+    return attempts < 20
+      ? Promise.reject(new Error("It is away"))
+      : Promise.resolve({ close: () => Promise.resolve() } as Client);
+  });
   await new Promise((next) => setTimeout(next));
   assertEquals([attempts, listeners], [20, 0]);
   await connection.close();

@@ -1,9 +1,9 @@
 import { ToolDispatcher, ToolRegistry } from "@plue/tools";
-import { createMcpEndpoint, importMcpServer, type ImportMcpServerOptions } from "@plue/tools/mcp";
+import { createMcpEndpoint, type ImportMcpServerOptions } from "@plue/tools/mcp";
 import { type HeldTool, memoryStore, type PinStore, toolPins } from "@plue/tools/pins";
 import { describe, it } from "bun:test";
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { fetchFrom, URL_OF_MCP } from "./support.ts";
+import { importFar } from "./support.ts";
 import { followChanges } from "../../support/changes.ts";
 import { toolOf } from "../../support/tool_of.ts";
 
@@ -25,13 +25,8 @@ async function pinned(
       wake();
     },
   });
-  const server = await importMcpServer(URL_OF_MCP, {
-    namespace: "far",
-    registry,
-    pins,
-    http: { fetch: fetchFrom(createMcpEndpoint(far, { openExecution: true })) },
-    ...options,
-  });
+  const mcp = createMcpEndpoint(far, { openExecution: true });
+  const server = await importFar(mcp, { registry, pins, ...options });
   const call = async (name: string): Promise<unknown> => {
     const result = await new ToolDispatcher(registry).dispatch({ name: `far:${name}` });
     return result.ok ? result.content : result.error.code;
@@ -134,11 +129,7 @@ describe("importMcpServer() with pins", () => {
   });
 
   it("has nothing to approve without pins", async () => {
-    const far = createMcpEndpoint(new ToolRegistry({ tools: [ADD] }));
-    const server = await importMcpServer(URL_OF_MCP, {
-      namespace: "far",
-      http: { fetch: fetchFrom(far) },
-    });
+    const server = await importFar(createMcpEndpoint(new ToolRegistry({ tools: [ADD] })));
     assertEquals(server.held, []);
     await assertRejects(() => server.approve("far:add"), TypeError, "the import has no pins");
     await server.close();
@@ -170,16 +161,8 @@ describe("importMcpServer() with choices per tool", () => {
 
   it("warns of names similar to the names of other tools in the registry", async () => {
     const registry = new ToolRegistry({ tools: [toolOf("aud", undefined, { namespace: "near" })] });
-    const far = createMcpEndpoint(
-      new ToolRegistry({
-        tools: [{ ...SEND, name: "near__aud" }, { ...SEND, name: "Send" }, SEND],
-      }),
-    );
-    const server = await importMcpServer(URL_OF_MCP, {
-      namespace: "far",
-      registry,
-      http: { fetch: fetchFrom(far) },
-    });
+    const tools = [{ ...SEND, name: "near__aud" }, { ...SEND, name: "Send" }, SEND];
+    const server = await importFar(createMcpEndpoint(new ToolRegistry({ tools })), { registry });
     const looks = server.warnings.filter(({ rule }) => rule === "look-alike");
     assertEquals(looks.map(({ tool }) => tool), ["far:near__aud", "far:send"]);
     assertEquals(registry.getTool("far:send")?.risk, "high");

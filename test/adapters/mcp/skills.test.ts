@@ -5,13 +5,13 @@ import { ToolDispatcher, ToolRegistry } from "@plue/tools";
 import { createToolBridge } from "@plue/tools/finding";
 import {
   createMcpEndpoint,
-  importMcpServer,
+  type ImportMcpServerOptions,
   type McpEndpoint,
   skillCatalog,
   type SkillCatalogOptions,
 } from "@plue/tools/mcp";
 import { toolPins } from "@plue/tools/pins";
-import { connect, fetchFrom, messageIn, modernRequest, URL_OF_MCP } from "./support.ts";
+import { askModern, connect, importFar } from "./support.ts";
 import { toolOf } from "../../support/tool_of.ts";
 
 function manifest(name: string, more = "", body = "Do it."): string {
@@ -54,7 +54,9 @@ async function listed(mcp: McpEndpoint, role: string, mode: "auto" | "legacy" = 
   const client = await connect(mcp, mode, { role });
   const reader = new SkillsClient(client);
   const { skills } = await reader.list();
-  return { client, reader, skills, uris: skills.map(({ uri }) => uri) };
+  /** Reads a file of a listed skill. */
+  const read = (index: number, path?: string) => reader.read(skills[index] as never, path);
+  return { client, reader, read, skills, uris: skills.map(({ uri }) => uri) };
 }
 
 const HELLO = "skill://hello/SKILL.md";
@@ -65,15 +67,13 @@ describe("createMcpEndpoint({ skills })", () => {
   for (const mode of ["auto", "legacy"] as const) {
     it(`serves verified files to the official client (${mode})`, async () => {
       const { mcp } = await serving();
-      const { client, reader, skills, uris } = await listed(mcp, "admin", mode);
+      const { client, reader, read, uris } = await listed(mcp, "admin", mode);
       assertEquals([reader.supported, reader.directoryRead, uris], [true, true, [
         HELLO,
         REFUNDS,
         AUDIT,
       ]]);
-      const refunds = skills[1];
-      if (refunds === undefined) throw new TypeError("The skill is missing");
-      const file = await reader.read(refunds, "references/limits.md");
+      const file = await read(1, "references/limits.md");
       assertEquals([file.text, file.verified], ["At most 50 euros.", true]);
       const { resources } = await client.listResources();
       assertEquals(resources.map(({ uri }) => uri), uris);
@@ -113,10 +113,8 @@ describe("createMcpEndpoint({ skills })", () => {
     files["hello/SKILL.md"] = manifest("hello", "", "Changed.");
     files["late/SKILL.md"] = manifest("late");
     const before = await listed(mcp, "user");
-    const [hello] = before.skills;
-    if (hello === undefined) throw new TypeError("The skill is missing");
-    assertEquals(hello.uri, "skill://acme/hello/SKILL.md");
-    assertEquals((await before.reader.read(hello)).body, "Do it.\n");
+    assertEquals(before.uris[0], "skill://acme/hello/SKILL.md");
+    assertEquals((await before.read(0)).body, "Do it.\n");
     await skills.reload();
     const after = await listed(mcp, "user");
     assertEquals(after.skills.map(({ frontmatter: { name } }) => name), [
@@ -129,12 +127,9 @@ describe("createMcpEndpoint({ skills })", () => {
 
   it("answers invalid params of a resource with their position", async () => {
     const { mcp } = await serving();
-    const response = await mcp.fetch(modernRequest("resources/read", { uri: 1 }));
-    const { error } = await messageIn(response) as never as {
-      error: { code: number; message: string };
-    };
-    assertEquals(error.code, -32602);
-    assertMatch(error.message, /^Cannot answer resources\/read: \/params\/uri: /);
+    const { error } = await askModern(mcp, "resources/read", { uri: 1 });
+    assertEquals(error?.code, -32602);
+    assertMatch(error?.message ?? "", /^Cannot answer resources\/read: \/params\/uri: /);
   });
 
   it("rejects invalid options", async () => {
@@ -204,10 +199,7 @@ describe("importMcpServer({ skills })", () => {
     );
     const { skills } = await serving();
     const near = new ToolRegistry();
-    const source = await importMcpServer(URL_OF_MCP, {
-      ...{ namespace: "far", registry: near, skills, pins },
-      http: { fetch: fetchFrom(server) },
-    });
+    const source = await importFar(server, { registry: near, skills, pins });
     const mcp = createMcpEndpoint(near, {
       skills,
       authorize: (request) => ({ role: request.headers.get("role") ?? "user" }),
@@ -215,6 +207,20 @@ describe("importMcpServer({ skills })", () => {
     });
     return { far, server, near, skills, source, mcp };
   }
+
+  /** Imports a server that writes its texts with a replacement. */
+  const importReplaced = (
+    server: McpEndpoint,
+    [text, other]: readonly [string, string],
+    options: Partial<ImportMcpServerOptions>,
+  ) =>
+    importFar({
+      async fetch(request) {
+        const response = await server.fetch(request);
+        if (response.headers.get("content-type") !== "application/json") return response;
+        return new Response((await response.text()).replace(text, other), response);
+      },
+    }, options);
 
   const theirs = {
     "pay-well/SKILL.md": manifest("pay-well", "allowed-tools: pay\n"),
@@ -224,11 +230,9 @@ describe("importMcpServer({ skills })", () => {
 
   it("serves them in a folder of the namespace, for callers with the server's tools", async () => {
     const { mcp, near, skills, source } = await imported({ ...theirs });
-    const { client, reader, uris, skills: entries } = await listed(mcp, "user");
+    const { client, read, uris } = await listed(mcp, "user");
     assertEquals(uris, ["skill://far/pay-well/SKILL.md", HELLO]);
-    const [pay] = entries;
-    if (pay === undefined) throw new TypeError("The skill is missing");
-    assertEquals((await reader.read(pay, "a b.md")).text, "A note.");
+    assertEquals((await read(0, "a b.md")).text, "A note.");
     assertEquals(near.tools.map(({ id }) => id), ["far:pay", "far:wipe"]);
     await client.close();
     await source.close();
@@ -246,11 +250,9 @@ describe("importMcpServer({ skills })", () => {
     assertEquals((await listed(mcp, "user")).uris, [HELLO]);
     assertEquals(near.tools.map(({ id }) => id), ["far:pay", "far:wipe"]);
     await source.approve("far.skills:pay-well");
-    const { reader, skills: entries } = await listed(mcp, "user");
-    assertEquals(entries.length, 2);
-    const [pay] = entries;
-    if (pay === undefined) throw new TypeError("The skill is missing");
-    assertEquals((await reader.read(pay, "a b.md")).text, "Another note.");
+    const { read, uris } = await listed(mcp, "user");
+    assertEquals(uris.length, 2);
+    assertEquals((await read(0, "a b.md")).text, "Another note.");
     await source.close();
   });
 
@@ -295,17 +297,8 @@ describe("importMcpServer({ skills })", () => {
     const errors: string[] = [];
     const { server } = await imported({ ...theirs });
     const { skills } = await serving();
-    const source = await importMcpServer(URL_OF_MCP, {
-      ...{ namespace: "far", skills, onError: (error: unknown) => void errors.push(String(error)) },
-      http: {
-        fetch: async (url, init) => {
-          const response = await fetchFrom(server)(url, init);
-          if (response.headers.get("content-type") !== "application/json") return response;
-          const text = await response.text();
-          return new Response(text.replace("A note.", "A lie!!"), response);
-        },
-      },
-    });
+    const onError = (error: unknown) => void errors.push(String(error));
+    const source = await importReplaced(server, ["A note.", "A lie!!"], { skills, onError });
     assertEquals(errors, ['Error: Cannot import the skill "skill://pay-well/SKILL.md"']);
     assertEquals(skills.skills.filter(({ uri }) => uri.includes("far")).length, 1);
     await source.close();
@@ -331,17 +324,8 @@ describe("importMcpServer({ skills })", () => {
   it("omits a skill whose paths cannot be loaded, and serves the other skills", async () => {
     const { server } = await imported({ ...theirs });
     const { skills } = await serving();
-    const source = await importMcpServer(URL_OF_MCP, {
-      ...{ namespace: "far", skills },
-      http: {
-        fetch: async (url, init) => {
-          const response = await fetchFrom(server)(url, init);
-          if (response.headers.get("content-type") !== "application/json") return response;
-          const text = await response.text();
-          return new Response(text.replace("pay-well/a%20b", "pay-well/../a%20b"), response);
-        },
-      },
-    });
+    const paths = ["pay-well/a%20b", "pay-well/../a%20b"] as const;
+    const source = await importReplaced(server, paths, { skills });
     const files = { "x/../SKILL.md": new Uint8Array() };
     await assertRejects(() => skills.import("other", files), Error, "..");
     await skills.reload();
@@ -354,10 +338,7 @@ describe("importMcpServer({ skills })", () => {
     const { skills } = await serving();
     const near = new ToolRegistry();
     const server = createMcpEndpoint(registry(), { openExecution: true });
-    const source = await importMcpServer(URL_OF_MCP, {
-      ...{ namespace: "far", registry: near, skills },
-      http: { fetch: fetchFrom(server) },
-    });
+    const source = await importFar(server, { registry: near, skills });
     const result = await new ToolDispatcher(near).dispatch({ name: "far:bank.pay" });
     assertEquals(result.ok && result.content, "paid");
     await source.close();

@@ -1,10 +1,19 @@
 /** The official client, and plain requests, on an endpoint in this process. */
 
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import type { McpEndpoint } from "@plue/tools/mcp";
+import { importMcpServer, type ImportMcpServerOptions, type McpEndpoint } from "@plue/tools/mcp";
 
 export const URL_OF_MCP = "http://localhost/mcp";
 export const MODERN = "2026-07-28";
+const TYPES = {
+  "content-type": "application/json",
+  accept: "application/json, text/event-stream",
+};
+
+/** The `authorize` of endpoints whose callers name themselves. */
+export const byWho = (request: Request): { readonly principal: string } => ({
+  principal: request.headers.get("x-who") ?? "nobody",
+});
 
 /** The `fetch` of a client's transport. */
 export function fetchFrom(mcp: Pick<McpEndpoint, "fetch">) {
@@ -12,13 +21,24 @@ export function fetchFrom(mcp: Pick<McpEndpoint, "fetch">) {
     mcp.fetch(new Request(url, init));
 }
 
+/** Imports the endpoint with the namespace `far`. */
+export function importFar(
+  mcp: Pick<McpEndpoint, "fetch">,
+  options: Partial<ImportMcpServerOptions> = {},
+): ReturnType<typeof importMcpServer> {
+  const http = { fetch: fetchFrom(mcp) };
+  return importMcpServer(URL_OF_MCP, { namespace: "far", http, ...options });
+}
+
 /** A client that is connected to the endpoint. */
 export async function connect(
-  mcp: McpEndpoint,
+  mcp: Pick<McpEndpoint, "fetch">,
   mode: "auto" | "legacy" = "auto",
   headers: Record<string, string> = {},
+  capabilities: Record<string, unknown> = {},
 ): Promise<Client> {
-  const client = new Client({ name: "test", version: "1.0.0" }, { versionNegotiation: { mode } });
+  const options = { capabilities, versionNegotiation: { mode } };
+  const client = new Client({ name: "test", version: "1.0.0" }, options);
   await client.connect(
     new StreamableHTTPClientTransport(new URL(URL_OF_MCP), {
       fetch: fetchFrom(mcp),
@@ -38,8 +58,7 @@ export function modernRequest(
   return new Request(URL_OF_MCP, {
     method: "POST",
     headers: {
-      "content-type": "application/json",
-      accept: "application/json, text/event-stream",
+      ...TYPES,
       "mcp-protocol-version": MODERN,
       "mcp-method": method,
       ...(typeof name === "string" ? { "mcp-name": name } : {}),
@@ -66,11 +85,7 @@ export function modernRequest(
 export function legacyRequest(message: unknown, headers: Record<string, string> = {}): Request {
   return new Request(URL_OF_MCP, {
     method: "POST",
-    headers: {
-      "content-type": "application/json",
-      accept: "application/json, text/event-stream",
-      ...headers,
-    },
+    headers: { ...TYPES, ...headers },
     body: typeof message === "string" ? message : JSON.stringify(message),
   });
 }
@@ -94,6 +109,26 @@ export async function askModern(
   ...request: Parameters<typeof modernRequest>
 ): ReturnType<typeof messageIn> {
   return await messageIn(await mcp.fetch(modernRequest(...request)));
+}
+
+/** Sends a request of the older revisions. */
+export function fetchLegacy(
+  mcp: McpEndpoint,
+  method: string,
+  params: object = {},
+  headers: Record<string, string> = {},
+): Promise<Response> {
+  return mcp.fetch(legacyRequest({ jsonrpc: "2.0", id: 1, method, params }, headers));
+}
+
+/** Opens a stream of the older revisions. */
+export function openStream(
+  mcp: McpEndpoint,
+  headers: Record<string, string> = {},
+): Promise<Response> {
+  return mcp.fetch(
+    new Request(URL_OF_MCP, { headers: { accept: "text/event-stream", ...headers } }),
+  );
 }
 
 /** Begins a session of the older revisions. Returns its id and the server's capabilities. */
