@@ -78,16 +78,9 @@ describe("plue list, show, explain and search", () => {
   });
 
   it("print no escape sequences of foreign texts on a terminal", async () => {
-    const file = await files.write(
-      "hostile.json",
-      JSON.stringify({
-        tools: [{
-          name: "evil",
-          description: "\x1b]0;owned\x07 Evil.",
-          inputSchema: { type: "object" },
-        }],
-      }),
-    );
+    const description = "\x1b]0;owned\x07 Evil.";
+    const tools = [{ name: "evil", description, inputSchema: { type: "object" } }];
+    const file = await files.write("hostile.json", { tools });
     const controls = /[^\P{Cc}\n]/u;
     const options = { columns: 80, env: { NO_COLOR: "1" } };
     assertEquals((await plue(["list", file], options)).stdout.match(controls), null);
@@ -184,12 +177,8 @@ describe("plue eval", () => {
     const low = await run(TURNS, "--min-recall", "67");
     assertEquals([low.code, low.stderr], [1, "The recall is 66.7 %, below --min-recall 67\n"]);
     assertEquals((await run(TURNS, "--min-recall", "66")).code, 0);
-    const hidden = await run(
-      [{ query: "launch it", tool: "launch" }],
-      "--max-risk",
-      "low",
-      "--json",
-    );
+    const launch = [{ query: "launch it", tool: "launch" }];
+    const hidden = await run(launch, "--max-risk", "low", "--json");
     assertEquals(JSON.parse(hidden.stdout).turns[0].rank, null);
     assertEquals((await run([{ query: "x", tool: "serch" }])).code, EXIT_CODES.unknown_tool);
     assertEquals((await run(TURNS, "--min-recall", "101")).code, 2);
@@ -226,12 +215,8 @@ describe("plue call", () => {
       ...["search", "--query", "x", "--opts.depth", "2", "--tags", "a", "--tags", "b", "--no-deep"],
     );
     assertEquals([code, stderr], [0, ""]);
-    assertEquals(JSON.parse(stdout), {
-      query: "x",
-      opts: { depth: 2 },
-      tags: ["a", "b"],
-      deep: false,
-    });
+    const wanted = { query: "x", opts: { depth: 2 }, tags: ["a", "b"], deep: false };
+    assertEquals(JSON.parse(stdout), wanted);
   });
 
   it("reads files and standard input", async () => {
@@ -275,9 +260,7 @@ describe("plue call", () => {
     const controller = new AbortController();
     const { code, stderr } = await plue(["call", "-f", TOOLS, "wait"], {
       controller,
-      heard: (text) => {
-        if (text.includes("waiting")) controller.abort();
-      },
+      heard: (text) => text.includes("waiting") && controller.abort(),
     });
     assertEquals(code, 130);
     assertStringIncludes(stderr, "aborted: ");
@@ -317,15 +300,9 @@ describe("plue export, import and check", () => {
   });
 
   it("name the rejected tools, and fail", async () => {
-    const file = await files.write(
-      "broken.json",
-      JSON.stringify({
-        tools: [
-          { name: "good", inputSchema: { type: "object" } },
-          { name: "bad", inputSchema: { type: "strng" } },
-        ],
-      }),
-    );
+    const tools = [["good", "object"], ["bad", "strng"]]
+      .map(([name, type]) => ({ name, inputSchema: { type } }));
+    const file = await files.write("broken.json", { tools });
     const { code, stdout, stderr } = await plue(["import", file]);
     assertEquals(code, 1);
     assertStringIncludes(stdout, "good");
@@ -353,10 +330,8 @@ describe("plue export, import and check", () => {
   });
 
   it("fail for warnings only with --strict", async () => {
-    const file = await files.write(
-      "short.mjs",
-      `export default { name: "a", description: "Short." };`,
-    );
+    const text = `export default { name: "a", description: "Short." };`;
+    const file = await files.write("short.mjs", text);
     const words = ["check", file, "--to", "gemini"];
     assertEquals((await plue(words)).code, 0);
     const strict = await plue([...words, "--strict", "--json"]);

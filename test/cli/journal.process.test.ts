@@ -4,7 +4,7 @@ import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
 import { ToolDispatcher, ToolRegistry } from "@plue/tools";
 import { journal, jsonLines } from "@plue/tools/journal";
-import { folder, plue, service } from "./support.ts";
+import { folder, plue, postJson, service } from "./support.ts";
 
 const files = folder();
 const KEY = "a key with enough characters";
@@ -146,11 +146,9 @@ describe("plue serve --journal", () => {
     const env = { PLUE_JOURNAL_KEY: KEY };
     {
       await using served = await service([tools, "--journal", file], env);
-      const response = await fetch(`${served.url}/tools/count/execute`, {
-        method: "POST",
-        headers: { "content-type": "application/json", "x-call-id": "c7" },
-        body: '{"arguments":{"to":1}}',
-      });
+      const body = { arguments: { to: 1 } };
+      const url = `${served.url}/tools/count/execute`;
+      const response = await postJson(url, body, { "x-call-id": "c7" });
       assertEquals(response.status, 200);
       assertEquals((await plue(["journal", "tail", file, "--limit", "1"])).code, 0);
       const again = await plue(["serve", tools, "--journal", file, "--port", "0", "--no-watch"]);

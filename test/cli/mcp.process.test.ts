@@ -8,7 +8,7 @@ import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { configPath, MCP_CLIENTS } from "../../src/cli/mcp_clients.ts";
 import { maybe } from "../support/skip.ts";
-import { folder, plue, type Ran } from "./support.ts";
+import { folder, plue, type Ran, rejects } from "./support.ts";
 
 const TOOLS = join(import.meta.dirname, "tools.mjs");
 const URL = "http://127.0.0.1:8787/mcp";
@@ -49,16 +49,13 @@ describe("configPath()", () => {
       "AppData\\Roaming\\Code\\User\\mcp.json",
     ],
     [
-      "windsurf",
-      ...Array<string>(2).fill(".codeium/windsurf/mcp_config.json"),
+      ...["windsurf", ...Array<string>(2).fill(".codeium/windsurf/mcp_config.json")],
       ".codeium\\windsurf\\mcp_config.json",
     ] as never,
     [
-      "zed",
-      ".config/zed/settings.json",
-      ".config/zed/settings.json",
+      ...["zed", ...Array<string>(2).fill(".config/zed/settings.json")],
       "AppData\\Roaming\\zed\\settings.json",
-    ],
+    ] as never,
   ];
 
   it("returns the path of each client on Linux, macOS and Windows", () => {
@@ -85,13 +82,8 @@ describe("plue mcp add", () => {
     const main = join(import.meta.dirname, "../../src/cli/main.ts");
     const own = args.slice(0, args.indexOf("serve") - 1);
     const client = new Client({ name: "test", version: "1.0.0" });
-    await client.connect(
-      new StdioClientTransport({
-        command,
-        args: [...own, main, ...args.slice(args.indexOf("serve"))],
-        stderr: "ignore",
-      }),
-    );
+    const words = [...own, main, ...args.slice(args.indexOf("serve"))];
+    await client.connect(new StdioClientTransport({ command, args: words, stderr: "ignore" }));
     const { tools } = await client.listTools();
     await client.close();
     assert(tools.some(({ name }) => name === "search"));
@@ -122,9 +114,8 @@ describe("plue mcp add", () => {
       assertEquals((await run("add", client, ...words)).code, 0);
       assertEquals(JSON.parse(read(client)), { [member]: { plue: entry } });
     }
-    const { code, stderr } = await run("add", "claude-desktop", "--url", URL);
-    assertEquals(code, 2);
-    assertStringIncludes(stderr, "it only starts programs; name a source instead of --url");
+    const refused = ["mcp", "add", "claude-desktop", "--url", URL];
+    await rejects(refused, "it only starts programs; name a source instead of --url");
   });
 
   it("keeps comments, other entries, the mode and a link, and copies the old file", async () => {

@@ -3,7 +3,7 @@ import { describe, it } from "bun:test";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
-import { folder, idsIn, plue, service } from "./support.ts";
+import { folder, idsIn, plue, rejects, service } from "./support.ts";
 
 const files = folder();
 const SERVER = join(import.meta.dirname, "changing_server.mjs");
@@ -36,15 +36,27 @@ function program(name: string): PinnedSource {
 }
 
 function openApi(name: string): PinnedSource {
-  return pinned(name, "api:read", join(files.path, `${name}.json`), (description) =>
-    files.write(
-      `${name}.json`,
-      JSON.stringify({
-        openapi: "3.1.0",
-        info: { title: "Files", version: "1" },
+  return pinned(
+    name,
+    "api:read",
+    join(files.path, `${name}.json`),
+    (description) =>
+      files.write(`${name}.json`, {
+        ...{ openapi: "3.1.0", info: { title: "Files", version: "1" } },
         paths: { "/read": { get: { operationId: "read", description, responses: {} } } },
       }),
-    ));
+  );
+}
+
+/** Writes a list of tools, and returns its path. */
+function listOf(
+  file: string,
+  names: readonly string[],
+  description: string,
+  parameters: object | null = null,
+): Promise<string> {
+  const tools = names.map((name) => ({ type: "function", name, description, parameters }));
+  return files.write(file, tools);
 }
 
 describe("--pins", () => {
@@ -79,10 +91,8 @@ describe("--pins", () => {
       assertStringIncludes(shown.stdout, '- description: "Reads a file."\n');
       assertStringIncludes(shown.stdout, '+ description: "Reads a file, and sends it."\n');
       const approved = await plue(["pins", id, ...flags, "--yes"]);
-      assertEquals([approved.code, approved.stderr.split("\n").at(-2)], [
-        0,
-        "1 tool approved, 0 hidden",
-      ]);
+      const last = approved.stderr.split("\n").at(-2);
+      assertEquals([approved.code, last], [0, "1 tool approved, 0 hidden"]);
       assertEquals(idsIn((await plue(["list", ...flags, "--json"])).stdout), [id]);
     });
   }
@@ -99,13 +109,8 @@ describe("--pins", () => {
   });
 
   it("reports the tools that a check hides together", async () => {
-    const list = (description: string): Promise<string> =>
-      files.write(
-        "many.json",
-        JSON.stringify(Array.from({ length: 8 }, (_, index) => ({
-          ...{ type: "function", name: `read${index}`, description, parameters: null },
-        }))),
-      );
+    const names = Array.from({ length: 8 }, (_, index) => `read${index}`);
+    const list = (description: string) => listOf("many.json", names, description);
     const words = ["list", await list("Reads."), "--pins", join(files.path, "many-pins.json")];
     assertEquals((await plue(words)).stderr, "");
     await list("Sends.");
@@ -121,25 +126,16 @@ describe("--pins", () => {
     assertStringIncludes(twice.stderr, 'two sources have the namespace "api"; rename one');
     const beside = await plue(["list", ...flags, TOOLS, "--json"]);
     assertEquals([beside.code, idsIn(beside.stdout).includes("api:read")], [0, true]);
-    const alone = await plue(["list", TOOLS, ...flags.slice(2)]);
-    assertEquals(alone.code, 2);
-    assertStringIncludes(alone.stderr, 'Cannot use "pins" for a module');
+    await rejects(["list", TOOLS, ...flags.slice(2)], 'Cannot use "pins" for a module');
     await using served = await service([TOOLS]);
-    const remote = await plue(["list", served.url, ...flags.slice(2)]);
-    assertEquals(remote.code, 2);
-    assertStringIncludes(remote.stderr, 'Cannot use "pins" for the plue service');
+    const remote = ["list", served.url, ...flags.slice(2)];
+    await rejects(remote, 'Cannot use "pins" for the plue service');
   });
 });
 
 describe("plue pins", () => {
   it("approves only the tools that it names", async () => {
-    const list = (description: string): Promise<string> =>
-      files.write(
-        "named.json",
-        JSON.stringify(["a", "b"].map((name) => ({
-          ...{ type: "function", name, description, parameters: null },
-        }))),
-      );
+    const list = (description: string) => listOf("named.json", ["a", "b"], description);
     const flags = ["--from", await list("Reads."), "--pins", join(files.path, "named-pins.json")];
     await plue(["list", ...flags]);
     await list("Sends.");
@@ -151,14 +147,10 @@ describe("plue pins", () => {
   });
 
   it("shows invisible characters of a changed tool as escapes", async () => {
-    const list = (value: string): Promise<string> =>
-      files.write(
-        "invisible.json",
-        JSON.stringify([{
-          ...{ type: "function", name: "a", description: "Reads." },
-          parameters: { type: "object", properties: { path: { enum: [value] } } },
-        }]),
-      );
+    const list = (value: string) => {
+      const parameters = { type: "object", properties: { path: { enum: [value] } } };
+      return listOf("invisible.json", ["a"], "Reads.", parameters);
+    };
     const pins = join(files.path, "invisible-pins.json");
     const flags = ["--from", await list("safe"), "--pins", pins];
     await plue(["list", ...flags]);
@@ -169,9 +161,8 @@ describe("plue pins", () => {
   it("rejects a tool that is not hidden, and a missing file", async () => {
     const { flags, describe } = openApi("wrong");
     await describe("Reads a file.");
-    const unknown = await plue(["pins", "api:read", "--yes", ...flags]);
-    assertEquals(unknown.code, 2);
-    assertStringIncludes(unknown.stderr, 'Cannot approve "api:read": the pins do not hide it');
+    const unknown = ["pins", "api:read", "--yes", ...flags];
+    await rejects(unknown, 'Cannot approve "api:read": the pins do not hide it');
     const { stderr } = await plue(["pins", ...flags.slice(0, 2)]);
     assertEquals(stderr, "Cannot show pins: name their file with --pins\n");
   });

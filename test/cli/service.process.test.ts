@@ -13,7 +13,8 @@ import { loadTools } from "../../src/cli/sources/mod.ts";
 import { type CommandIo, EXIT_CODES } from "../../src/cli/terminal.ts";
 import { isSuspended } from "../../src/tool/mod.ts";
 import { maybe } from "../support/skip.ts";
-import { folder, idsIn, listing, plue, type Service, service, serving } from "./support.ts";
+import { folder, idsIn, listing, plue, postJson, rejects, type Service } from "./support.ts";
+import { service, serving } from "./support.ts";
 
 const TOOLS = join(import.meta.dirname, "tools.mjs");
 
@@ -32,11 +33,9 @@ async function serveUntil(module: string, printed: string) {
   const controller = new AbortController();
   return await plue(["serve", module, "--port", "0", "--no-watch"], {
     controller,
-    heard: (text) => void (text.includes(printed) && controller.abort()),
+    heard: (text) => text.includes(printed) && controller.abort(),
   });
 }
-
-const JSON_TYPE = { "content-type": "application/json" };
 
 describe("plue serve", () => {
   it("serves tools of medium risk or less, over HTTP and MCP", async () => {
@@ -58,11 +57,9 @@ describe("plue serve", () => {
     assertEquals(idsIn(stdout), ids.map((id) => `far:${id}`));
     const { tools } = await (await fetch(`${served.url}/tools?bridge=1`)).json();
     assertEquals(tools.map(({ id }: { id: string }) => id).toSorted(), ids);
-    const response = await fetch(`${served.url}/tools/call_tool/execute?bridge=1`, {
-      method: "POST",
-      headers: { ...JSON_TYPE, accept: "application/json" },
-      body: JSON.stringify({ arguments: { name: "search", arguments: { query: "hills" } } }),
-    });
+    const url = `${served.url}/tools/call_tool/execute?bridge=1`;
+    const args = { name: "search", arguments: { query: "hills" } };
+    const response = await postJson(url, { arguments: args }, { accept: "application/json" });
     assertEquals((await response.json()).content, { query: "hills" });
   });
 
@@ -71,19 +68,12 @@ describe("plue serve", () => {
     assertEquals(served.tools, ["count", "fail", "run_code", "search", "search_tools", "wait"]);
     const { stdout } = await plue(["list", `far=${served.url}/mcp`, "--json"]);
     assertEquals(idsIn(stdout), ["far:run_code", "far:search_tools"]);
-    const program = { code: 'return await tools.search({ query: "hills" })' };
-    const post = (path: string, body: object, more: object = {}) =>
-      fetch(served.url + path, {
-        method: "POST",
-        headers: { ...JSON_TYPE, ...more },
-        body: JSON.stringify(body),
-      });
-    const called = await post("/tools/run_code/execute", { arguments: program });
+    const body = { arguments: { code: 'return await tools.search({ query: "hills" })' } };
+    const url = `${served.url}/tools/run_code/execute`;
+    const called = await postJson(url, body);
     assertEquals((await called.json()).content, { value: { query: "hills" } });
 
-    const prefer = { prefer: "respond-async" };
-    const task = await post("/tools/run_code/execute", { arguments: program }, prefer);
-    const { id } = await task.json();
+    const { id } = await (await postJson(url, body, { prefer: "respond-async" })).json();
     const follow = { headers: { accept: "text/event-stream" } };
     const states = await (await fetch(`${served.url}/calls/${id}`, follow)).text();
     assertStringIncludes(states, '"content":{"value":{"query":"hills"}}');
@@ -103,20 +93,17 @@ describe("plue serve", () => {
     assertEquals(listed.skills.map(({ uri }) => uri), ["skill://sailing/SKILL.md"]);
     await client.close();
     const missing = join(files.path, "no-skills");
-    const { code, stderr } = await plue(["serve", TOOLS, "--no-watch", "--skills", missing]);
-    assertEquals(code, 2);
-    assertStringIncludes(stderr, `Cannot read the skills in "${missing}"`);
+    const words = ["serve", TOOLS, "--no-watch", "--skills", missing];
+    await rejects(words, `Cannot read the skills in "${missing}"`);
   });
 
   it("asks the caller to approve calls that the rules of --rules do not allow", async () => {
     const document = [{ tool: "search", when: { "/query": { const: "sea" } }, else: "ask" }];
-    const file = await files.write("rules.json", JSON.stringify(document));
+    const file = await files.write("rules.json", document);
     await using served = await service([TOOLS, "--rules", file]);
     const search = async (query: string) => {
-      const response = await fetch(`${served.url}/tools/search/execute`, {
-        ...{ method: "POST", headers: JSON_TYPE },
-        body: JSON.stringify({ arguments: { query } }),
-      });
+      const url = `${served.url}/tools/search/execute`;
+      const response = await postJson(url, { arguments: { query } });
       return (await response.json()).status ?? response.status;
     };
     assertEquals([await search("sea"), await search("hills")], [200, "input_required"]);
@@ -132,9 +119,7 @@ describe("plue serve", () => {
         [["--code", "--bridge"], "--bridge has no effect with --code"],
       ] as const
     ) {
-      const { code, stderr } = await plue(["serve", TOOLS, "--no-watch", "--port", "0", ...words]);
-      assertEquals(code, 2);
-      assertStringIncludes(stderr, why);
+      await rejects(["serve", TOOLS, "--no-watch", "--port", "0", ...words], why);
     }
   });
 
@@ -146,15 +131,10 @@ describe("plue serve", () => {
         execute: () => "paid",
       };`,
     );
-    const gateway = await files.write(
-      "pay.json",
-      JSON.stringify({ sources: { own: { from: file } } }),
-    );
+    const sources = { own: { from: file } };
+    const gateway = await files.write("pay.json", { sources });
     const callers = { tokens: { ann: { token: "sesame-sesame-sesame" } } };
-    const closed = await files.write(
-      "closed.json",
-      JSON.stringify({ sources: { own: { from: file } }, callers }),
-    );
+    const closed = await files.write("closed.json", { sources, callers });
     const rules = await files.write("none.json", "[]");
     const PLUE_TOKEN = "sesame-sesame-sesame";
     const cases = [
@@ -167,10 +147,8 @@ describe("plue serve", () => {
     ] as const;
     for (const [words, env, wanted] of cases) {
       await using served = await service(words, env);
-      const response = await fetch(`${served.url}/tools/pay/execute`, {
-        ...{ method: "POST", body: "{}" },
-        headers: { ...JSON_TYPE, authorization: `Bearer ${PLUE_TOKEN}` },
-      });
+      const authorization = `Bearer ${PLUE_TOKEN}`;
+      const response = await postJson(`${served.url}/tools/pay/execute`, {}, { authorization });
       const { status, code = status } = await response.json();
       assertEquals([...words, code], [...words, wanted]);
     }
@@ -254,9 +232,8 @@ describe("plue serve", () => {
     const failed = await plue(["show", "read", "-f", module, "--locale", "xx"]);
     assertStringIncludes(failed.stdout, "Reads for ?");
     assertMatch(failed.stderr, /^warning: description of "read": [^\n]+: No such language\n$/);
-    const wrong = await plue(["show", "read", "-f", module, "--locale", "pt BR"]);
-    assertEquals(wrong.code, 2);
-    assertStringIncludes(wrong.stderr, "It must be 1 to 128 visible ASCII characters");
+    const wrong = ["show", "read", "-f", module, "--locale", "pt BR"];
+    await rejects(wrong, "It must be 1 to 128 visible ASCII characters");
   });
 
   it("lists twenty tools of many", async () => {
@@ -284,12 +261,8 @@ describe("plue serve", () => {
       controller,
       heard: (text) => text.startsWith("{") && heard.resolve(JSON.parse(text).url),
     });
-    const response = await fetch(`${await heard.promise}/tools/echo/execute`, {
-      method: "POST",
-      headers: JSON_TYPE,
-      body: JSON.stringify({ arguments: { path: "\u001b]0;PWN\u0007\u202e" } }),
-    });
-    await response.text();
+    const args = { path: "\u001b]0;PWN\u0007\u202e" };
+    await (await postJson(`${await heard.promise}/tools/echo/execute`, { arguments: args })).text();
     controller.abort();
     const { stderr } = await ended;
     assertStringIncludes(stderr, "no file ]0;PWN");
@@ -327,24 +300,21 @@ describe("a plue service", () => {
     const controller = new AbortController();
     const { code } = await plue(["call", "-f", served.url, "wait"], {
       controller,
-      heard: (text) => {
-        if (text.includes("waiting")) controller.abort();
-      },
+      heard: (text) => text.includes("waiting") && controller.abort(),
     });
     assertEquals(code, 130);
   });
 
   describe("that asks a question", () => {
     const schema = { type: "object", properties: { seats: { type: "integer" } } };
+    const form = JSON.stringify({ message: "How many?", schema });
     const text = `import { ToolRegistry } from ${MOD};
       let begun = 0;
       const tool = (name, more) => ({ name, description: "A tool of this test.", ...more });
       const execute = async (_, { ask, step, progress }) => {
         progress(1, 2, "looked");
         await step("begin", () => void begun++);
-        const { content } = await ask("form", { message: "How many?", schema: ${
-      JSON.stringify(schema)
-    } });
+        const { content } = await ask("form", ${form});
         return { begun, ...content };
       };
       const write = { requiresApproval: true, requiresTransaction: true, execute: () => "written" };
@@ -390,10 +360,8 @@ describe("a plue service", () => {
         assert(isSuspended(waiting));
         const [question] = waiting.questions;
         assertEquals(question?.message, "How many?");
-        const answers = {
-          [question?.key ?? ""]: { action: "accept", content: { seats: 4 } },
-        } as const;
-        const result = await dispatcher.resume(waiting.ticket, answers);
+        const answer = { action: "accept", content: { seats: 4 } } as const;
+        const result = await dispatcher.resume(waiting.ticket, { [question?.key ?? ""]: answer });
         assertEquals(result.ok && result.content, { begun: 1, seats: 4 });
       });
     }
@@ -438,9 +406,7 @@ describe("a plue service", () => {
   it("requires its token, which no message shows", async () => {
     const token = "sesame-sesame-sesame";
     await using served = await service([TOOLS], { PLUE_TOKEN: token });
-    const refused = await plue(["list", served.url]);
-    assertEquals(refused.code, 2);
-    assertStringIncludes(refused.stderr, 'give a token with --header "authorization: …"');
+    await rejects(["list", served.url], 'give a token with --header "authorization: …"');
     const header = `authorization: Bearer ${token}`;
     const { code, stdout } = await plue(["call", "-f", served.url, "--header", header, "fail"]);
     assertEquals([code, stdout.includes(token)], [20, false]);
@@ -514,9 +480,8 @@ describe("a state folder", () => {
     test(`is rejected: ${name}, because ${message}`, async () => {
       const path = join(files.path, name);
       await arrange(path);
-      const { code, stderr } = await plue([
-        ...["serve", TOOLS, "--no-watch", "--port", "0", "--state", path],
-      ]);
+      const words = ["serve", TOOLS, "--no-watch", "--port", "0", "--state", path];
+      const { code, stderr } = await plue(words);
       assertEquals(code, 1);
       assertStringIncludes(stderr, message);
     });

@@ -35,6 +35,12 @@ const files = folder();
 const rows: readonly (readonly [readonly string[] | Record<string, string>, string])[] = data
   .sources as never;
 
+/** An OpenAPI document with one operation, and the address of its API. */
+const documentOf = (url: string): object => ({
+  ...{ openapi: "3.1.0", info: { title: "t", version: "1" }, servers: [{ url }] },
+  paths: { "/a": { get: { operationId: "a", responses: { 200: { description: "" } } } } },
+});
+
 /** A module with a plain definition. */
 const define = (name: string): string =>
   `export const ${name} = { name: "${name}", description: "A tool.", execute: () => "ran" };\n`;
@@ -124,14 +130,7 @@ describe("a document", () => {
   });
 
   it("on disk that names a server on this machine needs --base-url, as the command says", async () => {
-    const file = await files.write(
-      "here.json",
-      JSON.stringify({
-        ...{ openapi: "3.1.0", info: { title: "t", version: "1" } },
-        servers: [{ url: "http://127.0.0.1:4100/" }],
-        paths: { "/a": { get: { operationId: "a", responses: { 200: { description: "" } } } } },
-      }),
-    );
+    const file = await files.write("here.json", documentOf("http://127.0.0.1:4100/"));
     const { code, stderr } = await plue(["call", "-f", file, "api:a"]);
     assertEquals(code, 13);
     const advice = "Give the address of the API in --base-url\n";
@@ -141,9 +140,7 @@ describe("a document", () => {
     await using api = await serving(() => Response.json("answered"));
     const called = await plue(["call", "-f", file, "--base-url", api.url, "api:a"]);
     assertEquals([called.code, called.stderr], [0, ""]);
-    const served = await plue(["serve", file, "--no-watch", "--stdio"], {
-      stdin: "",
-    });
+    const served = await plue(["serve", file, "--no-watch", "--stdio"]);
     assertStringIncludes(served.stderr, warning);
   });
 
@@ -185,11 +182,8 @@ describe("a document", () => {
       '{"__proto__":{"type":"string"},"path":{"type":"string"},"of \\"__proto__":{"type":"string"}}',
     );
     const parameters = { type: "object", properties, required: ["__proto__"] };
-    const listed = [{
-      type: "function",
-      function: { name: "write", description: "W.", parameters },
-    }];
-    const source = await files.write("listed.json", JSON.stringify(listed));
+    const listed = { type: "function", function: { name: "write", description: "W.", parameters } };
+    const source = await files.write("listed.json", [listed]);
     const out = join(files.path, "written.mjs");
     assertEquals((await plue(["import", source, "--out", out])).code, 0);
     const { tools: [tool] } = await import(out) as {
@@ -259,12 +253,7 @@ describe("a URL", () => {
   });
 
   it("does not receive the credentials if only a document names it", async () => {
-    const document = {
-      ...{ openapi: "3.1.0", info: { title: "t", version: "1" } },
-      servers: [{ url: "https://api.example" }],
-      paths: { "/a": { get: { operationId: "a", responses: { 200: { description: "" } } } } },
-    };
-    const file = await files.write("named.json", JSON.stringify(document));
+    const file = await files.write("named.json", documentOf("https://api.example"));
     const sent: (string | undefined)[] = [];
     const { fetch } = globalThis;
     globalThis.fetch = ((_url: string, { headers }: { headers: Record<string, string> }) => {
@@ -285,17 +274,14 @@ describe("a URL", () => {
   });
 
   const part = new Uint8Array(1_048_576).fill(32);
+  const location = pathToFileURL(join(files.path, "local.json")).href;
   let pages = 0;
   for (
     const [what, source, respond, message] of [
       [
         "a redirect to a file of this machine",
         "/tools.json",
-        () =>
-          new Response(null, {
-            status: 302,
-            headers: { location: pathToFileURL(join(files.path, "local.json")).href },
-          }),
+        () => new Response(null, { status: 302, headers: { location } }),
         /it redirects to an address that begins with file:/,
       ],
       [

@@ -74,16 +74,10 @@ describe("plue serve --store", () => {
 
   it("rejects --state together with it", async () => {
     const both = ["--state", "a", "--store", "sqlite:b"];
-    const { code, stderr } = await plue([
-      "serve",
-      "test/cli/state_tools.mjs",
-      "--no-watch",
-      ...both,
-    ]);
-    assertEquals([code, stderr], [
-      2,
-      "Cannot serve: --state has no effect with --store; omit one of them\n",
-    ]);
+    const words = ["serve", "test/cli/state_tools.mjs", "--no-watch", ...both];
+    const { code, stderr } = await plue(words);
+    const message = "Cannot serve: --state has no effect with --store; omit one of them\n";
+    assertEquals([code, stderr], [2, message]);
   });
 });
 

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { Readable, Writable } from "node:stream";
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertStringIncludes } from "@std/assert";
 import { afterAll } from "bun:test";
 import { runCommand } from "../../src/cli/program.ts";
 import type { CommandIo, Output } from "../../src/cli/terminal.ts";
@@ -23,7 +23,7 @@ export interface RunOptions {
   readonly columns?: number;
   readonly controller?: AbortController;
   /** Receives the output when it is written. */
-  heard?(text: string): void;
+  heard?(text: string): unknown;
 }
 
 /** Runs the command. */
@@ -51,6 +51,54 @@ export async function plue(words: readonly string[], options: RunOptions = {}): 
   };
   const code = await runCommand(words, io);
   return { code, ...texts };
+}
+
+/** Runs a command line that fails with the exit code 2 and a message with this text. */
+export async function rejects(
+  words: readonly string[],
+  message: string,
+  options: RunOptions = {},
+): Promise<void> {
+  const { code, stderr } = await plue(words, options);
+  assertEquals(code, 2);
+  assertStringIncludes(stderr, message);
+}
+
+/** Sends JSON to a service. */
+export function postJson(
+  url: string,
+  body: object = {},
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Response> {
+  const type = { "content-type": "application/json" };
+  return fetch(url, {
+    ...{ method: "POST", body: JSON.stringify(body) },
+    headers: { ...type, ...headers },
+  });
+}
+
+/** A text that grows, and the functions that wait for a part of it. */
+export function growingText() {
+  let text = "";
+  const waiting = new Set<() => void>();
+  return {
+    text: () => text,
+    add(part: string): void {
+      text += part;
+      for (const look of waiting) look();
+    },
+    /** Waits until the text matches. */
+    shown: (wanted: RegExp): Promise<void> =>
+      new Promise((resolve) => {
+        const look = (): void => {
+          if (!wanted.test(text)) return;
+          waiting.delete(look);
+          resolve();
+        };
+        waiting.add(look);
+        look();
+      }),
+  };
 }
 
 /** `plue serve` in this process. */
@@ -121,8 +169,7 @@ export function openTerminal(
   env: Readonly<Record<string, string>> = {},
   columns = 100,
 ): Terminal {
-  let text = "";
-  const waiting = new Set<() => void>();
+  const screen = growingText();
   const decoder = new TextDecoder();
   const { PATH = "", HOME = "", NODE_COMPILE_CACHE = "" } = process.env;
   const program = Bun.spawn([...command], {
@@ -130,28 +177,18 @@ export function openTerminal(
     terminal: {
       cols: columns,
       rows: 30,
-      data(_terminal, bytes) {
-        text += decoder.decode(bytes, { stream: true });
-        for (const look of waiting) look();
-      },
+      data: (_terminal, bytes) => screen.add(decoder.decode(bytes, { stream: true })),
     },
   });
   return {
-    text: () => text,
-    shown: (wanted) =>
-      new Promise((resolve, reject) => {
-        const look = (): void => {
-          if (!wanted.test(text)) return;
-          waiting.delete(look);
-          resolve();
-        };
-        waiting.add(look);
-        void program.exited.then(() => {
-          look();
-          reject(new Error(`It ended without ${wanted}: ${JSON.stringify(text)}`));
-        });
-        look();
-      }),
+    text: screen.text,
+    async shown(wanted) {
+      const seen = screen.shown(wanted).then(() => true);
+      // The output may arrive after the end.
+      const ended = program.exited.then(() => wanted.test(screen.text()));
+      if (await Promise.race([seen, ended])) return;
+      throw new Error(`It ended without ${wanted}: ${JSON.stringify(screen.text())}`);
+    },
     type: (keys) => void program.terminal?.write(keys),
     ended: program.exited,
     async [Symbol.asyncDispose]() {
@@ -164,8 +201,8 @@ export function openTerminal(
 /** A folder for the tests of one file. */
 export interface Folder {
   readonly path: string;
-  /** Writes a file, and returns its path. */
-  write(name: string, text: string): Promise<string>;
+  /** Writes a text, or an object as JSON, and returns the path of the file. */
+  write(name: string, content: string | object): Promise<string>;
 }
 
 /** Makes a folder, which is removed after the tests of its file. */
@@ -174,7 +211,8 @@ export function folder(): Folder {
   afterAll(() => rmSync(path, { recursive: true, force: true }));
   return {
     path,
-    async write(name, text) {
+    async write(name, content) {
+      const text = typeof content === "string" ? content : JSON.stringify(content);
       await writeFile(join(path, name), text);
       return join(path, name);
     },

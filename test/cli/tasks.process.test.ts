@@ -7,7 +7,7 @@ import { ToolDispatcher, ToolRegistry } from "../../mod.ts";
 import { taskQueue } from "../../src/adapters/queue/mod.ts";
 import { sqliteCallStore } from "../../src/adapters/sqlite/mod.ts";
 import { ToolResult } from "../../src/tool/mod.ts";
-import { plue } from "./support.ts";
+import { plue, rejects } from "./support.ts";
 
 describe("plue tasks", () => {
   it("shows the tasks of a store, and queues a dead task again", async () => {
@@ -57,17 +57,14 @@ describe("plue tasks", () => {
   });
 
   it("explains what is missing", async () => {
-    const { code, stderr } = await plue(["tasks"]);
-    assertEquals(code, 2);
-    assertStringIncludes(stderr, "Cannot show the tasks: set --store or PLUE_STORE");
+    await rejects(["tasks"], "Cannot show the tasks: set --store or PLUE_STORE");
     const mistyped = join(tmpdir(), "no-such-plue-store.db");
     const absent = await plue(["tasks", "--store", `sqlite:${mistyped}`]);
     assertEquals([absent.code, existsSync(mistyped)], [1, false]);
     assertStringIncludes(absent.stderr, `the file ${mistyped} does not exist`);
     for (const words of [["run-again"], ["list", "0"]]) {
-      const wrong = await plue(["tasks", ...words], { env: { PLUE_STORE: "sqlite:/none" } });
-      assertEquals(wrong.code, 2);
-      assertStringIncludes(wrong.stderr, "only run-again needs the id of a task");
+      const env = { PLUE_STORE: "sqlite:/none" };
+      await rejects(["tasks", ...words], "only run-again needs the id of a task", { env });
     }
   });
 });

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { attemptOr } from "../../../src/tool/mod.ts";
 import { modernRequest } from "../../adapters/mcp/support.ts";
-import { folder, plue, type Service, service, serving } from "../support.ts";
+import { folder, postJson, rejects, type Service, service, serving } from "../support.ts";
 import { bearer, gatewayIn } from "./serving.ts";
 
 const files = folder();
@@ -34,16 +34,10 @@ async function upstream(): Promise<Service & { readonly mcp: string }> {
 describe("plue serve -c", () => {
   it("serves a module, a document and an MCP server with the settings of each", async () => {
     await using server = await upstream();
-    const api = { openapi: "3.1.0", info: { title: "A", version: "1" }, paths: {} };
-    await files.write(
-      "api.json",
-      JSON.stringify({
-        ...api,
-        paths: {
-          "/a": { get: { operationId: "readA", responses: { 200: { description: "ok" } } } },
-        },
-      }),
-    );
+    await files.write("api.json", {
+      ...{ openapi: "3.1.0", info: { title: "A", version: "1" } },
+      paths: { "/a": { get: { operationId: "readA", responses: { 200: { description: "ok" } } } } },
+    });
     await files.write("welcome.mjs", MODULE.replaceAll("greet", "welcome"));
     await using served = await gateway("kinds.json", {
       sources: {
@@ -120,10 +114,8 @@ describe("plue serve -c", () => {
     assertEquals(await served.tools(bearer("bob-bob-bob-bob-bob")), ["greet", "hold", "wipe"]);
     assertEquals(await served.tools(bearer(jwt)), ["greet", "hold"]);
     for (const headers of [{}, bearer("other-other-other-other"), bearer(foreign)]) {
-      assertStringIncludes(
-        String(await served.call("greet", { who: "x" }, headers)),
-        "unauthorized",
-      );
+      const answer = String(await served.call("greet", { who: "x" }, headers));
+      assertStringIncludes(answer, "unauthorized");
     }
     // Clients replace an expired token only after 401, also if others have sent wrong tokens.
     const expired = await sign({ ...claims, exp: exp - 1_000 }, secret);
@@ -142,7 +134,7 @@ describe("plue serve -c", () => {
     Object.assign(globalThis, { holdCall: () => (begun.resolve(), finished.promise) });
     const call = served.call("far:hold");
     await begun.promise;
-    await files.write("changes.json", JSON.stringify({ sources: {} }));
+    await files.write("changes.json", { sources: {} });
     await served.printed(/Applied .*changes.json: 0 sources, 0 tools/);
     assertEquals(await served.tools(), []);
     finished.resolve("held");
@@ -155,7 +147,7 @@ describe("plue serve -c", () => {
     await using server = await serving(() => (received.resolve(), answer.promise));
     const starting = gateway("early.json", { sources: { far: { url: server.url } } });
     await received.promise;
-    await files.write("early.json", JSON.stringify({ sources: {} }));
+    await files.write("early.json", { sources: {} });
     answer.resolve(new Response(null, { status: 503 }));
     await using served = await starting;
     await served.printed(/Applied .*early.json: 0 sources/);
@@ -165,7 +157,7 @@ describe("plue serve -c", () => {
     await using server = await upstream();
     const source = { url: server.mcp, namespace: "far" };
     await using served = await gateway("green.json", { sources: { blue: source, green: source } });
-    await files.write("green.json", JSON.stringify({ sources: { green: source } }));
+    await files.write("green.json", { sources: { green: source } });
     await served.printed(/Applied .*green.json: 1 source/);
     assertEquals(await served.tools(), ["far:greet", "far:hold", "far:wipe"]);
   });
@@ -175,10 +167,7 @@ describe("plue serve -c", () => {
     await symlink("v1", join(files.path, "..data"));
     await symlink("..data/linked.json", join(files.path, "linked.json"));
     await using served = await gateway("linked.json", { sources: {} });
-    await files.write(
-      "v2/linked.json",
-      JSON.stringify({ sources: {}, limits: { callsAtOnce: 1 } }),
-    );
+    await files.write("v2/linked.json", { sources: {}, limits: { callsAtOnce: 1 } });
     await symlink("v2", join(files.path, "..next"));
     await rename(join(files.path, "..next"), join(files.path, "..data"));
     await served.printed(/Applied .*linked.json/);
@@ -208,9 +197,9 @@ createInterface({ input: process.stdin }).on("line", (line) => {
       (await readFile(join(files.path, "pids"), "utf8")).trim().split("\n").map(Number);
     const served = await gateway("programs.json", source("removed"));
     const before = await pids();
-    await files.write("programs.json", JSON.stringify({ sources: {} }));
+    await files.write("programs.json", { sources: {} });
     await served.printed(/Applied/);
-    await files.write("programs.json", JSON.stringify(source("late", "silent")));
+    await files.write("programs.json", source("late", "silent"));
     while ((await pids()).length === before.length) {
       await new Promise((next) => setTimeout(next, 5));
     }
@@ -230,14 +219,9 @@ createInterface({ input: process.stdin }).on("line", (line) => {
     });
     await using served = await gateway("aborted.json", settings(60_000));
     const session = { "mcp-session-id": crypto.randomUUID() };
+    const accept = "application/json, text/event-stream";
     const post = (path: string, body: object, headers = {}) =>
-      fetch(served.url + path, {
-        ...{ method: "POST", body: JSON.stringify(body) },
-        headers: {
-          ...{ "content-type": "application/json", accept: "application/json, text/event-stream" },
-          ...headers,
-        },
-      });
+      postJson(served.url + path, body, { accept, ...headers });
     const rpc = (message: object) => post("/mcp", { jsonrpc: "2.0", ...message }, session);
     const begun = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     let aborted = 0;
@@ -254,7 +238,7 @@ createInterface({ input: process.stdin }).on("line", (line) => {
       rpc({ id: 7, method: "tools/call", params: { name: "hold" } }),
     ];
     await Promise.all(waiting);
-    await files.write("aborted.json", JSON.stringify(settings(59_000)));
+    await files.write("aborted.json", settings(59_000));
     await served.printed(/Applied/);
     assertEquals((await post("/executions/one/abort", {})).status, 202);
     await rpc({ method: "notifications/cancelled", params: { requestId: 7 } });
@@ -279,11 +263,11 @@ createInterface({ input: process.stdin }).on("line", (line) => {
       ],
     ];
     for (const [settings, message] of wrong) {
-      await files.write("wrong.json", JSON.stringify(settings));
+      await files.write("wrong.json", settings);
       await served.printed(message);
       assertEquals(await served.tools(), ["greet", "hold", "wipe"]);
     }
-    await files.write("wrong.json", JSON.stringify({ ...good, selection: { maxRisk: "safe" } }));
+    await files.write("wrong.json", { ...good, selection: { maxRisk: "safe" } });
     await served.printed(/Applied/);
     assertEquals(await served.tools(), ["greet", "hold"]);
   });
@@ -302,7 +286,7 @@ createInterface({ input: process.stdin }).on("line", (line) => {
     const settings = { sources: { far: { url: proxy.url } }, callers };
     await using served = await gateway("scopes.json", settings);
     const sources = { one: { from: "limited.mjs" }, two: { from: "limited.mjs" } };
-    await files.write("scopes.json", JSON.stringify({ ...settings, tenants: { a: { sources } } }));
+    await files.write("scopes.json", { ...settings, tenants: { a: { sources } } });
     await served.printed(/its module and another part export options of all calls.*still served/);
     isUp = true;
     await served.printed(/source "far" is ready/);
@@ -333,7 +317,7 @@ createInterface({ input: process.stdin }).on("line", (line) => {
       }),
     ];
     for (const limit of [99, 98]) {
-      await files.write("streams.json", JSON.stringify(settings(limit, token)));
+      await files.write("streams.json", settings(limit, token));
       for (const [index, stream] of streams.entries()) {
         let text = "";
         while (!/list_changed".*\n\n/.test(text)) {
@@ -344,7 +328,7 @@ createInterface({ input: process.stdin }).on("line", (line) => {
         assertEquals(text.includes('subscriptionId":1'), index === 1);
       }
     }
-    await files.write("streams.json", JSON.stringify(settings(97, "other-other-other")));
+    await files.write("streams.json", settings(97, "other-other-other"));
     for (const stream of [...streams, events]) while ((await stream.next()).done !== true);
     const again = await fetch(`${served.url}/events`, { headers: bearer(token) });
     assertEquals(again.status, 401);
@@ -355,30 +339,23 @@ createInterface({ input: process.stdin }).on("line", (line) => {
     for (const field of [{ namespace: "x" }, { labels: { sends: true } }]) {
       const rules = [{ tool: "greet", when: {}, else: "deny" }];
       const settings = { rules, sources: { own: { from: "tools.mjs", ...field } } };
-      const path = await files.write("fields.json", JSON.stringify(settings));
-      const { code, stderr } = await plue(["serve", "-c", path]);
-      assertEquals(code, 2);
-      assertStringIncludes(stderr, `Cannot use "${Object.keys(field)[0]}" for "tools.mjs"`);
+      const words = ["serve", "-c", await files.write("fields.json", settings)];
+      await rejects(words, `Cannot use "${Object.keys(field)[0]}" for "tools.mjs"`);
     }
   });
 
   it("rejects sources and flags that the file has instead", async () => {
     const path = await files.write("flags.json", '{"sources": {}}');
     for (const words of [["tools.mjs"], ["--nats", "nats://x"]]) {
-      const { code, stderr } = await plue(["serve", "-c", path, ...words]);
-      assertEquals(code, 2);
-      assertStringIncludes(stderr, "has no effect with -c; write it into");
+      await rejects(["serve", "-c", path, ...words], "has no effect with -c; write it into");
     }
   });
 
   it("hides a changed tool of a source with pins", async () => {
-    const tool = (description: string) =>
-      JSON.stringify({
-        tools: [{ name: "read", description, inputSchema: { type: "object" } }],
-      });
     const settings = { sources: { docs: { from: "list.json", pins: "pins.json" } } };
     for (const [description, expected] of [["Reads.", ["docs:read"]], ["Sends.", []]] as const) {
-      await files.write("list.json", tool(description));
+      const tools = [{ name: "read", description, inputSchema: { type: "object" } }];
+      await files.write("list.json", { tools });
       await using served = await gateway("pinned.json", settings);
       assertEquals(await served.tools(), expected);
     }

@@ -1,7 +1,7 @@
 /** Serves a `plue.json` in this process, for the tests. */
 
 import { assertEquals } from "@std/assert";
-import { type Folder, plue } from "../support.ts";
+import { type Folder, growingText, plue, postJson } from "../support.ts";
 
 /** `plue serve -c` in this process. */
 export interface Gateway extends AsyncDisposable {
@@ -25,48 +25,28 @@ async function serveFile(
   settings: object,
   env: Record<string, string>,
 ): Promise<Gateway> {
-  const path = await files.write(name, JSON.stringify(settings));
+  const path = await files.write(name, settings);
   const controller = new AbortController();
-  let output = "";
-  const waiting = new Set<() => void>();
-  const printed = (wanted: RegExp): Promise<void> =>
-    new Promise((resolve) => {
-      const look = (): void => {
-        if (!wanted.test(output)) return;
-        waiting.delete(look);
-        resolve();
-      };
-      waiting.add(look);
-      look();
-    });
+  const output = growingText();
   const ended = plue(["serve", "-c", path, "--port", "0"], {
-    ...{ env, controller },
-    heard(text) {
-      output += text;
-      for (const look of waiting) look();
-    },
+    ...{ env, controller, heard: output.add },
   });
   await Promise.race([
-    printed(/to http\S+\/mcp/),
+    output.shown(/to http\S+\/mcp/),
     ended.then(({ stderr }) => {
       throw new Error(stderr);
     }),
   ]);
-  const [, url = ""] = /to (http:\/\/[\w.:]+)\/mcp/.exec(output) ?? [];
-  const json = async (path: string, init: RequestInit): Promise<Record<string, unknown>> =>
-    await (await fetch(url + path, init)).json();
+  const [, url = ""] = /to (http:\/\/[\w.:]+)\/mcp/.exec(output.text()) ?? [];
   return {
-    ...{ url, path, printed },
+    ...{ url, path, printed: output.shown },
     async tools(headers = {}) {
-      const { tools } = await json("/tools", { headers });
+      const { tools } = await (await fetch(`${url}/tools`, { headers })).json();
       return (tools as { id: string }[]).map(({ id }) => id);
     },
     async call(tool, args = {}, headers = {}) {
-      const { content, code, detail } = await json(`/tools/${tool}/execute`, {
-        method: "POST",
-        body: JSON.stringify({ arguments: args }),
-        headers: { "content-type": "application/json", ...headers },
-      });
+      const called = await postJson(`${url}/tools/${tool}/execute`, { arguments: args }, headers);
+      const { content, code, detail } = await called.json();
       return content ?? `${code}: ${detail}`;
     },
     async [Symbol.asyncDispose]() {

@@ -1,14 +1,15 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
 import { readFile } from "node:fs/promises";
-import { folder, service } from "../support.ts";
+import { folder, postJson, service } from "../support.ts";
 import { bearer, type Gateway, gatewayIn } from "./serving.ts";
 
 const files = folder();
 const gateway = gatewayIn(files);
 
-const toolList = (description: string): string =>
-  JSON.stringify({ tools: [{ name: "read", description, inputSchema: { type: "object" } }] });
+const toolList = (description: string): object => ({
+  tools: [{ name: "read", description, inputSchema: { type: "object" } }],
+});
 
 const token = (name: string): string => `${name}-of-the-sources-test`;
 
@@ -39,10 +40,9 @@ async function ask(
   path: string,
   body?: object,
 ): Promise<{ readonly status: number; readonly detail: string; readonly sources: Listed[] }> {
-  const response = await fetch(url + path, {
-    ...(body && { method: "POST", body: JSON.stringify(body) }),
-    headers: { "content-type": "application/json", ...(name && bearer(token(name))) },
-  });
+  const headers = { ...(name && bearer(token(name))) };
+  const response =
+    await (body ? postJson(url + path, body, headers) : fetch(url + path, { headers }));
   return { ...await response.json(), status: response.status };
 }
 

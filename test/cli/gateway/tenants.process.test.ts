@@ -2,7 +2,7 @@ import { assertEquals, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
 import { type CallStore, memoryCallStore } from "../../../src/adapters/calls/mod.ts";
 import { tenantStore } from "../../../src/cli/serve/state.ts";
-import { folder } from "../support.ts";
+import { folder, postJson } from "../support.ts";
 import { bearer, gatewayIn } from "./serving.ts";
 
 const files = folder();
@@ -49,10 +49,8 @@ describe("the tenants of plue serve -c", () => {
       journal: { file: "journal.jsonl" },
     });
     const ask = async (name: string, path: string, body?: object) => {
-      const response = await fetch(served.url + path, {
-        ...(body && { method: "POST", body: JSON.stringify(body) }),
-        headers: { "content-type": "application/json", ...bearer(token(name)) },
-      });
+      const [url, headers] = [served.url + path, bearer(token(name))];
+      const response = await (body ? postJson(url, body, headers) : fetch(url, { headers }));
       return [response.status, await response.json()] as const;
     };
     const call = async (name: string, place: string): Promise<unknown> => {
@@ -125,11 +123,8 @@ export const ask = { name: "ask", ...more, execute: (_, { ask }) => ask("q", { m
       },
     });
     const status = async (name: string, path: string, body: object): Promise<number> => {
-      const { status } = await fetch(`${served.url}/t/${path}/execute`, {
-        ...{ method: "POST", body: JSON.stringify(body) },
-        headers: { "content-type": "application/json", ...bearer(token(name)) },
-      });
-      return status;
+      const url = `${served.url}/t/${path}/execute`;
+      return (await postJson(url, body, bearer(token(name)))).status;
     };
     for (const idempotencyKey of "12345678") {
       await Promise.all(many.map((name) => status(name, "a/tools/text", { idempotencyKey })));
