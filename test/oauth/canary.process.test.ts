@@ -60,10 +60,8 @@ function toolsOf(server: OAuthServer) {
       async execute(_, { ask, credential, metadata, progress, signal, step }) {
         const all = [credential("hub"), credential("exchanged"), credential("own")] as const;
         const texts = all.map(({ authorization }) => authorization);
-        await fetch(`${server.url}/api/me`, {
-          headers: { authorization: all[0].authorization },
-          signal,
-        });
+        const { authorization } = all[0];
+        await fetch(`${server.url}/api/me`, { headers: { authorization }, signal });
         metadata({ texts, [texts[0] ?? ""]: 1 });
         progress(1, 2, `Using ${texts}`);
         if (end === "ask") {
@@ -71,12 +69,8 @@ function toolsOf(server: OAuthServer) {
           await step("login", () => ({ texts }));
           await ask("sure", { message: `Continue with ${texts[0]}?` });
         }
-        if (end === "fail") {
-          return ToolResult.error("denied", `Not with ${texts}`);
-        }
-        if (end === "throw") {
-          throw new Error(`401 ${texts}`, { cause: { texts } });
-        }
+        if (end === "fail") return ToolResult.error("denied", `Not with ${texts}`);
+        if (end === "throw") throw new Error(`401 ${texts}`, { cause: { texts } });
         if (end === "crash") {
           throw Object.assign(new TypeError("crashed"), {
             request: new Request(server.url, { headers: { authorization: texts[0] ?? "" } }),
@@ -89,11 +83,8 @@ function toolsOf(server: OAuthServer) {
             signal.addEventListener("abort", () => reject(new Error(`aborted ${texts}`)));
           });
         }
-        return {
-          all,
-          texts,
-          url: `https://hub.example/?token=${encodeURIComponent(texts[2] ?? "")}`,
-        };
+        const url = `https://hub.example/?token=${encodeURIComponent(texts[2] ?? "")}`;
+        return { all, texts, url };
       },
     })
   );
@@ -122,25 +113,17 @@ describe("credentials", () => {
     const store = recording(memoryCallStore(), written);
     const source = sourceFor(server, { store });
     const subject = await server.issue("ann");
+    const about = { tokenEndpoint: `${server.url}/token`, ...CLIENT };
     const exchange = exchangeTokens({
-      providers: {
-        exchanged: {
-          tokenEndpoint: `${server.url}/token`,
-          ...CLIENT,
-          parameters: { audience: "x" },
-        },
-      },
+      providers: { exchanged: { ...about, parameters: { audience: "x" } } },
       subjectToken: () => subject,
     });
     const sink = memorySink();
     const records = journal({ sink, onFailure: "drop-and-count", arguments: "full" });
     const registry = new ToolRegistry({ tools: [...toolsOf(server), streaming] });
+    const own = fromContext((name) => name === "own" ? OWN : undefined);
     const options: ToolDispatcherOptions = {
-      credentials: credentials(
-        source,
-        exchange,
-        fromContext((name) => name === "own" ? OWN : undefined),
-      ),
+      credentials: credentials(source, exchange, own),
       tickets: storedTickets(store),
       layers: [records, cacheResults({ tools: { cached: { ttlMs: 60_000 } }, store })],
       telemetry: {
@@ -174,9 +157,7 @@ describe("credentials", () => {
       onError: (error) => note(error),
     });
     const link = await server.open(urlIn(waiting), "ann");
-    for (const url of [link, link]) {
-      note(await (await callback(new Request(url))).text());
-    }
+    for (const url of [link, link]) note(await (await callback(new Request(url))).text());
     const answers = { "credential.hub.1": { action: "accept" } } as const;
     note(await dispatcher.resume(waiting.ticket, answers, { principal }));
 
@@ -192,11 +173,7 @@ describe("credentials", () => {
       onError: (error) => note(error),
     });
     const served = await serve(app.fetch);
-    const post = async (
-      path: string,
-      body: object,
-      more: Record<string, string> = {},
-    ) => {
+    const post = async (path: string, body: object, more: Record<string, string> = {}) => {
       const headers = { "content-type": "application/json", ...more };
       const init = { method: "POST", headers, body: JSON.stringify(body) };
       const request = new Request(`http://localhost${path}`, init);
@@ -213,9 +190,7 @@ describe("credentials", () => {
           const sure = { sure: { action: "accept" } } as const;
           note(await dispatcher.resume(result.ticket, sure, { principal }));
         }
-        for await (const event of dispatcher.stream({ name }, { principal })) {
-          note(event);
-        }
+        for await (const event of dispatcher.stream({ name }, { principal })) note(event);
       }
       const program = { name: "run_code", arguments: { code: name } };
       note(await programs.dispatch(program, { principal, metadata: note, progress: note }));

@@ -10,16 +10,14 @@ import { digestOf, encodeJson } from "../../src/execute/durable/mod.ts";
 import { createSealer } from "../../src/adapters/http/sealing.ts";
 import { serve } from "../runtime/serve.ts";
 import { type OAuthServer, startOAuthServer } from "./server.ts";
-import { contentOf, KEY, pressedOn, sourceFor, urlIn, type World, worldOf } from "./world.ts";
+import * as helpers from "./world.ts";
+import { callbackOf, contentOf, KEY, pressedOn, urlIn, type World, worldOf } from "./world.ts";
 
 const server: OAuthServer = await startOAuthServer();
 afterAll(async () => await server[Symbol.asyncDispose]());
 
 /** Invalidates the last token that the API has received. The next call notices that. */
-async function rejectToken(
-  world: World | undefined,
-  at: OAuthServer = server,
-): Promise<void> {
+async function rejectToken(world: World | undefined, at: OAuthServer = server): Promise<void> {
   await at.invalidate(at.api.at(-1)?.token ?? "");
   assertEquals(await world?.call("ann"), "nobody");
 }
@@ -104,9 +102,7 @@ describe("oauthCredentials()", () => {
     const app = createToolHandler(registry, { authorize, dispatcher });
     const call = async () =>
       await (await app.request("http://localhost/tools/whoami/execute", {
-        method: "POST",
-        headers: { "content-type": "application/json" },
-        body: "{}",
+        ...{ method: "POST", body: "{}", headers: { "content-type": "application/json" } },
       })).json();
     const link = await server.open(urlIn(await call()), "ann");
     const callback = oauthCallback(world.source, { authorize });
@@ -162,8 +158,7 @@ describe("oauthCallback()", () => {
   async function linkFor(world = worldOf(server), choice?: "deny") {
     const waiting = await world.dispatcher.dispatch({ name: "whoami" }, { principal: "ann" });
     const link = await server.open(urlIn(waiting), "ann", choice);
-    const authorize = () => ({ principal: "ann" });
-    return { world, waiting, link, callback: oauthCallback(world.source, { authorize }) };
+    return { world, waiting, link, callback: callbackOf(world.source) };
   }
 
   it("accepts each state once, even in concurrent requests", async () => {
@@ -176,15 +171,13 @@ describe("oauthCallback()", () => {
 
   it("rejects the state of another principal or tenant, which stays valid for its own", async () => {
     const { world, link, callback } = await linkFor();
-    for (
-      const caller of [{ principal: "bob" }, {}, { principal: "ann", callContext: { tenant: "t" } }]
-    ) {
+    const tenant = { principal: "ann", callContext: { tenant: "t" } };
+    for (const caller of [{ principal: "bob" }, {}, tenant]) {
       const other = oauthCallback(world.source, { authorize: () => caller });
       assertEquals((await other(new Request(link))).status, 403);
     }
-    const refusing = oauthCallback(world.source, {
-      authorize: () => new Response(null, { status: 401 }),
-    });
+    const authorize = () => new Response(null, { status: 401 });
+    const refusing = oauthCallback(world.source, { authorize });
     assertEquals((await refusing(new Request(link))).status, 401);
     assertEquals((await callback(new Request(link))).status, 200);
   });
@@ -215,11 +208,13 @@ describe("oauthCallback()", () => {
     const sourceWith = (issuer?: string) => {
       const own = { authorizationEndpoint: `${url}/auth`, clientId: "plue", issuer };
       const hub = { ...own, tokenEndpoint: `${url}/token` };
-      return sourceFor(server, { providers: { hub, other: { ...hub, tokenEndpoint: url } } });
+      return helpers.sourceFor(server, {
+        providers: { hub, other: { ...hub, tokenEndpoint: url } },
+      });
     };
     assertThrows(() => sourceWith(), TypeError, "must set issuer");
     const source = sourceWith(url);
-    const callback = oauthCallback(source, { authorize: () => ({ principal: "ann" }) });
+    const callback = callbackOf(source);
     for (const [iss, status] of [["", 502], [`&iss=${server.url}`, 502], [`&iss=${url}`, 502]]) {
       const { signal } = new AbortController();
       const request = { principal: "ann", tenant: undefined, scopes: [], signal, context: {} };
@@ -235,18 +230,15 @@ describe("oauthCallback()", () => {
     const { world, link, callback } = await linkFor();
     const url = new URL(link);
     url.searchParams.set("iss", "https://accounts.example.com");
-    assertEquals([(await callback(new Request(url))).status, await world.call("ann")], [
-      200,
-      "ann",
-    ]);
+    const page = await callback(new Request(url));
+    assertEquals([page.status, await world.call("ann")], [200, "ann"]);
   });
 
   it("keeps the tokens and the links of a server from another one with its name", async () => {
     const { world: { store }, link } = await linkFor();
     await using away = await startOAuthServer();
     const successor = worldOf(away, { store });
-    const callback = oauthCallback(successor.source, { authorize: () => ({ principal: "ann" }) });
-    assertEquals((await callback(new Request(link))).status, 400);
+    assertEquals((await callbackOf(successor.source)(new Request(link))).status, 400);
     await worldOf(server, { store }).permit("ann");
     assertEquals(await successor.call("ann"), "input_required");
     assertEquals([away.api.length, away.grants.size], [0, 0]);
@@ -295,10 +287,8 @@ describe("oauthCallback()", () => {
     const html = await page.clone().text();
     assertStringIncludes(html, "&#60;script&#62;");
     assertFalse(html.includes("<script"));
-    assertStringIncludes(
-      page.headers.get("content-security-policy") ?? "",
-      "frame-ancestors 'none'",
-    );
+    const policy = page.headers.get("content-security-policy") ?? "";
+    assertStringIncludes(policy, "frame-ancestors 'none'");
     assertEquals(page.headers.get("referrer-policy"), "no-referrer");
     assertEquals(await world.call(name), "input_required");
     // A link cannot press the button: its sender does not know the code.
@@ -330,7 +320,7 @@ describe("oauthCallback()", () => {
     });
     const errors: unknown[] = [];
     const { link } = await linkFor();
-    const source = sourceFor(server, { store: broken });
+    const source = helpers.sourceFor(server, { store: broken });
     const callback = oauthCallback(source, {
       authorize: () => ({ principal: "ann" }),
       onError: (error) => errors.push(error),

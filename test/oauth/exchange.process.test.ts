@@ -38,18 +38,12 @@ describe("exchangeTokens()", () => {
     for (const name of ["ann", "bob"]) tokens.set(name, await server.issue(name));
     const source = exchangeTokens({
       providers: {
-        hub: {
-          tokenEndpoint: `${server.url}/token`,
-          ...CLIENT,
-          parameters: { audience: "hub" },
-        },
+        hub: { tokenEndpoint: `${server.url}/token`, ...CLIENT, parameters: { audience: "hub" } },
       },
       subjectToken: ({ principal = "" }) => tokens.get(principal),
     });
-    const dispatcher = new ToolDispatcher(
-      new ToolRegistry({ tools: [whoami(server)] }),
-      { credentials: credentials(source) },
-    );
+    const registry = new ToolRegistry({ tools: [whoami(server)] });
+    const dispatcher = new ToolDispatcher(registry, { credentials: credentials(source) });
     const call = async (principal: string) =>
       contentOf(await dispatcher.dispatch({ name: "whoami" }, { principal }));
     const exchanges = () => [...server.grants.values()].reduce((sum, count) => sum + count, 0);
@@ -88,11 +82,10 @@ describe("exchangeTokens()", () => {
       subjectToken: ({ principal = "" }) => tokens.get(principal),
     });
     const registry = new ToolRegistry();
+    const authorization = `Bearer ${await hub.issue("operator")}`;
     await using _ = await importMcpServer(mcp.url, {
       ...{ namespace: "hub", registry, credentials: { hub: {} } },
-      http: {
-        requestInit: { headers: { authorization: `Bearer ${await hub.issue("operator")}` } },
-      },
+      http: { requestInit: { headers: { authorization } } },
       authorize: (call) => call.credential("hub"),
     });
     const dispatcher = new ToolDispatcher(registry, { credentials: credentials(source) });
@@ -123,10 +116,10 @@ describe("exchangeTokens()", () => {
       [{ providers: { hub }, subjectToken, audience: "x" }, "audience"],
       [{ providers: { hub } }, "subjectToken must be a function"],
       [{ providers: { hub: { ...hub, clientId: "" } }, subjectToken }, 'clientId of "hub"'],
-      [{
-        providers: { hub: { ...hub, tokenEndpoint: "http://hub.example" } },
-        subjectToken,
-      }, "https"],
+      [
+        { providers: { hub: { ...hub, tokenEndpoint: "http://h.example" } }, subjectToken },
+        "https",
+      ],
       [{ providers: { "a b": hub }, subjectToken }, "letters or digits"],
     ];
     for (const [options, message] of wrong) {

@@ -101,10 +101,7 @@ async function importFrom(
 describe("importMcpServer() with authorize", () => {
   it("sends none of a thousand concurrent calls with another caller's token", async () => {
     await using server = await startServer();
-    await using hub = await importFrom(
-      server.url,
-      ({ principal }) => `${principal}-token`,
-    );
+    await using hub = await importFrom(server.url, ({ principal }) => `${principal}-token`);
     const owners = Array.from({ length: 1_000 }, (_, index) => index % 2 === 0 ? "ann" : "bob");
     const results = await Promise.all(
       owners.map((owner, index) => hub.call(owner, "hub:me", `${owner}.${index}`)),
@@ -164,27 +161,17 @@ describe("importMcpServer() with authorize", () => {
     await using server = await startServer();
     let count = 0;
     let end = (): void => {};
-    await using hub = await importFrom(
-      server.url,
-      ({ principal }) => `${principal}-${++count}`,
-      {
-        // One connection for each principal.
-        maxConnections: 8,
-      },
-    );
+    const token = ({ principal }: CredentialRequest) => `${principal}-${++count}`;
+    // One connection for each principal.
+    await using hub = await importFrom(server.url, token, { maxConnections: 8 });
     server.waitFor(new Promise((resolve) => end = resolve));
     const arrived = async (wanted: number): Promise<void> => {
-      while (server.calls.length < wanted) {
-        await new Promise((resolve) => setTimeout(resolve, 1));
-      }
+      while (server.calls.length < wanted) await new Promise((next) => setTimeout(next, 1));
     };
     const running = hub.call("ann");
     await arrived(1);
     assertEquals(await hub.call("ann"), "overloaded");
-    const others = Array.from(
-      { length: 7 },
-      (_, index) => hub.call(`p${index}`),
-    );
+    const others = Array.from({ length: 7 }, (_, index) => hub.call(`p${index}`));
     await arrived(8);
     assertEquals(await hub.call("bob"), "overloaded");
     server.waitFor(undefined);
@@ -225,11 +212,7 @@ describe("importMcpServer() with authorize", () => {
     await using server = await startServer();
     await using hub = await importFrom(server.url, () => undefined);
     assertEquals(await hub.call("ann"), "denied");
-    const wrong: readonly [
-      Parameters<typeof importMcpServer>[0],
-      object,
-      string,
-    ][] = [
+    const wrong: readonly [Parameters<typeof importMcpServer>[0], object, string][] = [
       [server.url, { idleMs: 1 }, "without authorize"],
       [{ command: "node" }, { authorize: () => "token" }, "the source must be a URL"],
       [server.url, { authorize: "token" }, "authorize must be a function"],

@@ -8,11 +8,13 @@ import { bearerAuth, createToolHandler } from "@plue/tools/hono";
 import { createMcpEndpoint } from "@plue/tools/mcp";
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { describe, it } from "bun:test";
-import { plue } from "../cli/support.ts";
+import { plue, postJson } from "../cli/support.ts";
 import { serve } from "../runtime/serve.ts";
 import { freePort } from "../support/free_port.ts";
 import { startOAuthServer } from "./server.ts";
 import { sourceFor, urlIn, whoami } from "./world.ts";
+
+const ANN = { authorization: "Bearer ann-at-the-tools" };
 
 /** A service for ann and bob, whose browsers are identified by a cookie. */
 async function startService() {
@@ -25,11 +27,10 @@ async function startService() {
     credentials: credentials(source),
     tickets: storedTickets(memoryCallStore()),
   });
-  const authorize = bearerAuth({
-    tokens: new Map(
-      ["ann", "bob"].map((principal) => [`${principal}-at-the-tools`, { principal }]),
-    ),
-  });
+  const tokens = new Map(
+    ["ann", "bob"].map((name) => [`${name}-at-the-tools`, { principal: name }]),
+  );
+  const authorize = bearerAuth({ tokens });
   const options = { authorize, dispatcher, selection: { maxRisk: "medium" } } as const;
   const app = createToolHandler(registry, options);
   const callback = oauthCallback(source, {
@@ -58,16 +59,9 @@ describe("a call without a credential", () => {
   it("waits over HTTP as a question with a URL, and continues by its ticket", async () => {
     await using service = await startService();
     const post = async (path: string, body: object) => {
-      const response = await fetch(service.url + path, {
-        method: "POST",
-        headers: { "content-type": "application/json", authorization: "Bearer ann-at-the-tools" },
-        body: JSON.stringify(body),
-      });
-      return {
-        status: response.status,
-        path: response.headers.get("location"),
-        body: await response.json(),
-      };
+      const response = await postJson(service.url + path, body, ANN);
+      const { status, headers } = response;
+      return { status, path: headers.get("location"), body: await response.json() };
     };
     const first = await post("/tools/whoami/execute", {});
     assertEquals(first.status, 202);
@@ -82,11 +76,7 @@ describe("a call without a credential", () => {
 
   it("rejects the browser of another caller", async () => {
     await using service = await startService();
-    const response = await fetch(`${service.url}/tools/whoami/execute`, {
-      method: "POST",
-      headers: { "content-type": "application/json", authorization: "Bearer ann-at-the-tools" },
-      body: "{}",
-    });
+    const response = await postJson(`${service.url}/tools/whoami/execute`, {}, ANN);
     assertEquals(await service.permit(urlIn(await response.json()), "bob"), 403);
   });
 
@@ -117,14 +107,8 @@ describe("a call without a credential", () => {
 
   it("prints the URL in the command, which waits without a terminal", async () => {
     await using service = await startService();
-    const words = [
-      "call",
-      "-f",
-      service.url,
-      "--header",
-      "authorization: Bearer ann-at-the-tools",
-      "whoami",
-    ];
+    const header = `authorization: ${ANN.authorization}`;
+    const words = ["call", "-f", service.url, "--header", header, "whoami"];
     let page: Promise<number> | undefined;
     const { code, stdout, stderr } = await plue(words, {
       heard(text) {

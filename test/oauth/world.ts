@@ -34,10 +34,7 @@ export function sourceFor(
 }
 
 /** Returns a tool that returns the account of its caller's token. */
-export function whoami(
-  server: OAuthServer,
-  scopes: readonly string[] = ["repo"],
-) {
+export function whoami(server: OAuthServer, scopes: readonly string[] = ["repo"]) {
   return plue.defineTool({
     name: "whoami",
     description: "Returns the caller's account at the hub.",
@@ -66,9 +63,7 @@ export interface World {
 
 export function worldOf(
   server: OAuthServer,
-  options: Partial<OAuthCredentialsOptions> & {
-    readonly scopes?: readonly string[];
-  } = {},
+  options: Partial<OAuthCredentialsOptions> & { readonly scopes?: readonly string[] } = {},
   more: plue.ToolDispatcherOptions = {},
 ): World {
   const { scopes, store = memoryCallStore(), ...rest } = options;
@@ -89,13 +84,22 @@ export function worldOf(
       const waiting = await dispatcher.dispatch({ name: "whoami" }, { principal });
       const url = urlIn(waiting);
       assert(plue.isSuspended(waiting));
-      const callback = oauthCallback(source, { authorize: () => ({ principal }) });
-      const page = await callback(new Request(await server.open(url, account)));
+      const page = await callbackOf(source, principal)(
+        new Request(await server.open(url, account)),
+      );
       assert(page.ok, await page.text());
       const answers = { "credential.hub.1": { action: "accept" } } as const;
       return contentOf(await dispatcher.resume(waiting.ticket, answers, { principal }));
     },
   };
+}
+
+/** The callback of a browser in which `principal` is logged in. */
+export function callbackOf(
+  source: OAuthCredentials,
+  principal = "ann",
+): ReturnType<typeof oauthCallback> {
+  return oauthCallback(source, { authorize: () => ({ principal }) });
 }
 
 export function contentOf(result: plue.ToolResult): unknown {
@@ -106,9 +110,7 @@ export function contentOf(result: plue.ToolResult): unknown {
 export function urlIn(
   result: plue.ToolResult | { readonly questions: readonly plue.Question[] },
 ): string {
-  const { questions: [question] } = result as {
-    readonly questions: readonly plue.Question[];
-  };
+  const { questions: [question] } = result as { readonly questions: readonly plue.Question[] };
   assert(question?.url !== undefined, JSON.stringify(result));
   return question.url;
 }
