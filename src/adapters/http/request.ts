@@ -153,8 +153,6 @@ export class ToolServer {
   readonly #headers: NonNullable<PartHooks["headers"]>[] = [];
   readonly #limiters: RateLimiter[] = [];
   readonly #views = new WeakMap<Toolset, Dispatcher>();
-  /** The last view is reused, because most callers of a server have the same toolset. */
-  #lastView: { readonly toolset: Toolset; readonly view: Dispatcher } | undefined;
 
   /**
    * @throws {TypeError} If an option is invalid.
@@ -303,10 +301,7 @@ export class ToolServer {
 
   /** Returns a dispatcher that runs only the tools of a toolset. */
   dispatcherOf(toolset: Toolset): Dispatcher {
-    if (this.#lastView?.toolset === toolset) return this.#lastView.view;
-    const view = once(this.#views, toolset, () => this.dispatcher.withToolset(toolset));
-    this.#lastView = { toolset, view };
-    return view;
+    return once(this.#views, toolset, () => this.dispatcher.withToolset(toolset));
   }
 
   /** Counts requests or calls against a caller's rate; returns 429 if they are too many. */

@@ -4,7 +4,7 @@
  */
 
 import type { TraceParent } from "../../execute/mod.ts";
-import { once, type QuickWait, type ToolResult, watchLater } from "../../tool/mod.ts";
+import { type QuickWait, type ToolResult, watchLater } from "../../tool/mod.ts";
 import { IS_WORKERS } from "./runtime.ts";
 
 export interface CallKey {
@@ -72,28 +72,23 @@ export class ClientSignal implements CallClient, QuickWait<unknown> {
   /** Listens to the client once the call counts as long: no runtime reports a disconnect earlier. */
   watch(): void {
     this.#isLong = true;
-    this.becameLong();
     const { signal } = this.#client;
     this.#leave = () => this.abortWith("The client has disconnected");
     if (signal.aborted) this.#leave();
     else signal.addEventListener("abort", this.#leave, { once: true });
     this.#whenLong?.();
   }
-
-  protected becameLong(): void {}
 }
 
 export class RunningCall extends ClientSignal {
-  readonly #calls: RunningCalls;
   readonly key: CallKey;
-  /** @ignore The index among the short calls. */
-  index: number;
+  readonly #calls: Set<RunningCall>;
+
   /** @ignore Made by {@linkcode RunningCalls.begin}. */
-  constructor(calls: RunningCalls, key: CallKey, index: number, client: CallClient) {
+  constructor(calls: Set<RunningCall>, key: CallKey, client: CallClient) {
     super(client);
-    this.#calls = calls;
     this.key = key;
-    this.index = index;
+    this.#calls = calls;
     if (IS_WORKERS) this.abort = inThisRequest(this.abort.bind(this));
   }
 
@@ -103,61 +98,26 @@ export class RunningCall extends ClientSignal {
 
   override end(): void {
     super.end();
-    this.#calls.remove(this);
-  }
-
-  protected override becameLong(): void {
-    this.#calls.addLong(this);
+    this.#calls.delete(this);
   }
 }
 
-/**
- * The calls of one handler. Only long calls are stored by key: to write a key takes longer than a short
- * call. An abort searches the short calls, of which there are few at a time.
- */
+/** The calls of one handler. An abort searches all of them, because a key takes each call longer. */
 export class RunningCalls {
-  /** When a call ends, the last call takes its index. A Set takes 0.1 µs longer. */
-  readonly #short: RunningCall[] = [];
-  /** Several calls may have the same key, because clients may reuse an id. */
-  readonly #long = new Map<string, Set<RunningCall>>();
+  readonly #calls: Set<RunningCall> = new Set();
 
   /** Adds a call; its `end` must be called once it has ended. */
   begin(key: CallKey, client: CallClient): RunningCall {
-    const call = new RunningCall(this, key, this.#short.length, client);
-    this.#short.push(call);
+    const call = new RunningCall(this.#calls, key, client);
+    this.#calls.add(call);
     return call;
   }
 
-  /** @ignore */
-  addLong(call: RunningCall): void {
-    this.#removeShort(call);
-    once(this.#long, textOf(call.key), () => new Set<RunningCall>()).add(call);
-  }
-
-  /** @ignore */
-  remove(call: RunningCall): void {
-    if (this.#removeShort(call) || this.#long.size === 0) return;
-    const key = textOf(call.key);
-    const calls = this.#long.get(key);
-    if (calls?.delete(call) && calls.size === 0) this.#long.delete(key);
-  }
-
-  #removeShort(call: RunningCall): boolean {
-    const short = this.#short;
-    const { index } = call;
-    if (short[index] !== call) return false;
-    const last = short.pop();
-    if (last === undefined || last === call) return true;
-    short[index] = last;
-    last.index = index;
-    return true;
-  }
-
-  /** Aborts the calls with this key; returns false if there is none. */
-  abort(key: CallKey): boolean {
-    const text = textOf(key);
-    const short = this.#short.filter((call) => textOf(call.key) === text);
-    const found = [...this.#long.get(text) ?? [], ...short];
+  /** Aborts the calls with this key, of which clients may use several; false if there is none. */
+  abort({ principal, session, callId }: CallKey): boolean {
+    const found = [...this.#calls].filter(({ key }) =>
+      key.principal === principal && key.session === session && key.callId === callId
+    );
     for (const call of found) call.abort();
     return found.length > 0;
   }
@@ -174,11 +134,6 @@ function inThisRequest(work: () => void): () => void {
     begin = resolve;
   }).then(work);
   return begin;
-}
-
-/** Written as JSON, so that no id chosen by a client can equal another caller's key. */
-function textOf({ principal, session, callId }: CallKey): string {
-  return JSON.stringify([principal ?? null, session ?? null, callId]);
 }
 
 /** One call of a request, for an access log. */
