@@ -32,30 +32,21 @@ const references = new WeakMap<Tool, schemas.ReferenceIndex>();
  * @example Usage
  * ```ts
  * import assert from "node:assert/strict";
- * import { ToolDispatcher, ToolRegistry } from "@plue/tools";
+ * import { defineTool, ToolDispatcher, ToolRegistry } from "@plue/tools";
  * import { coerceArguments } from "@plue/tools/calls";
  *
- * const registry = new ToolRegistry({
- *   tools: [{
- *     name: "add",
- *     description: "Adds numbers.",
- *     parameters: {
- *       type: "object",
- *       properties: { numbers: { type: "array", items: { type: "integer" } } },
- *       required: ["numbers"],
- *     },
- *     execute: (args) =>
- *       (args as { numbers: number[] }).numbers.reduce((sum, number) => sum + number, 0),
- *   }],
+ * const tool = defineTool({
+ *   name: "double",
+ *   description: "Doubles a number.",
+ *   parameters: { type: "object", properties: { n: { type: "number" } }, required: ["n"] },
+ *   execute: ({ n }) => 2 * n,
  * });
+ * const registry = new ToolRegistry({ tools: [tool] });
  * const dispatcher = new ToolDispatcher(registry, { repair: coerceArguments() });
  *
- * const sum = await dispatcher.dispatch({ name: "add", arguments: { numbers: '["1",2]' } });
- * assert.equal(sum.ok && sum.content, 3);
- * assert.deepEqual(sum.repaired, [
- *   { path: "/numbers", message: "a text was read as a list" },
- *   { path: "/numbers/0", message: "a text was read as a number" },
- * ]);
+ * const result = await dispatcher.dispatch({ name: "double", arguments: { n: "21" } });
+ * assert.equal(result.ok && result.content, 42);
+ * assert.deepEqual(result.repaired, [{ path: "/n", message: "a text was read as a number" }]);
  * ```
  *
  * @returns A value for the dispatcher's option `repair`.

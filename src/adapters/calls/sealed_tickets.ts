@@ -28,10 +28,7 @@ export interface SealedTicketsOptions extends TicketOptions {
  *   tools: [{
  *     name: "greet",
  *     description: "Greets.",
- *     async execute(_, context) {
- *       const answer = await context.ask<string>("name", { message: "Who are you?", schema: { type: "string" } });
- *       return answer.action === "accept" ? `Hello ${answer.content}` : "Hello";
- *     },
+ *     execute: async (_, { ask }) => await ask("name", { message: "Who are you?" }),
  *   }],
  * });
  * const key = crypto.getRandomValues(new Uint8Array(32));
@@ -41,7 +38,7 @@ export interface SealedTicketsOptions extends TicketOptions {
  * assert.ok(isSuspended(waiting));
  * const answers = { name: { action: "accept", content: "Ann" } } as const;
  * const result = await dispatcher().resume(waiting.ticket, answers);
- * assert.equal(result.ok && result.content, "Hello Ann");
+ * assert.deepEqual(result.ok && result.content, answers.name);
  * ```
  *
  * @throws {TypeError | RangeError} If an option is invalid.

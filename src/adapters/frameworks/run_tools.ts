@@ -11,6 +11,7 @@ import type {
   TurnAnswers,
 } from "../../formats/mod.ts";
 import * as formats from "../../formats/records.ts";
+import { listOf } from "../../schema/mod.ts";
 import * as check from "../../tool/mod.ts";
 import { defined, fail, isObject, isSuspended, type ToolResult } from "../../tool/mod.ts";
 import type { FrameworkOptions } from "./framework_tools.ts";
@@ -114,7 +115,8 @@ export async function runTools<Client, const Target extends ClientTarget, Contex
   options: RunToolsOptions<Target, Context>,
 ): Promise<ToolRun<MessageIn<Client, Target>, ResponseOf<Client, Target>>> {
   let run: ToolRun | undefined;
-  for await (const event of loop(client, request, options, false)) {
+  const loop = new ToolLoop(client, Object(request), Object(options), false);
+  for await (const event of loop.run()) {
     if (event.type === "run") run = event.run;
   }
   // The last event contains the run. Its types depend on the client.
@@ -135,7 +137,7 @@ export async function runTools<Client, const Target extends ClientTarget, Contex
  *
  * @param request The client's request, without `stream`.
  */
-export function streamTools<Client, const Target extends ClientTarget, Context>(
+export async function* streamTools<Client, const Target extends ClientTarget, Context>(
   client: Client,
   request: ClientRequest<Client, Target>,
   options: RunToolsOptions<Target, Context>,
@@ -144,22 +146,14 @@ export function streamTools<Client, const Target extends ClientTarget, Context>(
   void
 > {
   // The types depend on the client, which the loop uses through the client's format.
-  return loop(client, request, options, true) as AsyncGenerator<ToolRunEvent<never, never, never>>;
+  const events = new ToolLoop(client, Object(request), Object(options), true).run();
+  yield* events as AsyncGenerator<ToolRunEvent<never, never, never>, void>;
 }
 
 type Json = { readonly [field: string]: unknown };
 
 const ACTION = "run the tools";
 const checkTurns = check.wholeFrom(1);
-
-async function* loop<Context>(
-  client: unknown,
-  request: object,
-  options: RunToolsOptions<ClientTarget, Context>,
-  streamed: boolean,
-): AsyncGenerator<ToolRunEvent, void> {
-  yield* new ToolLoop(client, Object(request), Object(options), streamed).run();
-}
 
 class ToolLoop<Context> {
   readonly #options: RunToolsOptions<ClientTarget, Context>;
@@ -338,10 +332,6 @@ function createOf(
   const create: unknown = Object(part)[name];
   if (!check.isFunction(create)) fail(ACTION, `the client must have the function ${path}`);
   return async (body, options) => await Reflect.apply(create, part, [body, options]) as unknown;
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
 }
 
 /** Copies the conversation, which may be one text for Responses. */

@@ -92,19 +92,11 @@ const CHECKS = {
  * @example Usage
  * ```ts
  * import assert from "node:assert/strict";
- * import { defineTool, ToolRegistry } from "@plue/tools";
+ * import { ToolRegistry } from "@plue/tools";
  * import { createToolHandler } from "@plue/tools/hono";
  *
  * const registry = new ToolRegistry({
- *   tools: [
- *     defineTool({
- *       name: "double",
- *       description: "Doubles a number.",
- *       risk: "safe",
- *       parameters: { type: "object", properties: { n: { type: "number" } }, required: ["n"] },
- *       execute: ({ n }) => n * 2,
- *     }),
- *   ],
+ *   tools: [{ name: "ping", description: "Answers.", execute: () => "pong" }],
  * });
  * const app = createToolHandler(registry, {
  *   authorize: (request) =>
@@ -113,12 +105,11 @@ const CHECKS = {
  *       : new Response(null, { status: 401 }),
  * });
  *
- * const response = await app.request("http://localhost/tools/double/execute", {
+ * const response = await app.request("http://localhost/tools/ping/execute", {
  *   method: "POST",
  *   headers: { authorization: "Bearer sesame", "content-type": "application/json" },
- *   body: JSON.stringify({ arguments: { n: 21 } }),
  * });
- * assert.equal((await response.json()).content, 42);
+ * assert.equal((await response.json()).content, "pong");
  * ```
  *
  * @param source A registry, which is followed as it changes, or a toolset.

@@ -85,23 +85,12 @@ export interface HttpHandler {
  * import { ToolRegistry } from "@plue/tools";
  * import { composeToolHandler, serveExecution, serveListing } from "@plue/tools/hono";
  *
- * const registry = new ToolRegistry({
- *   tools: [{ name: "ping", description: "Answers.", risk: "safe", execute: () => "pong" }],
- * });
- * const handler = composeToolHandler(registry, {
- *   openExecution: true,
- *   parts: [serveExecution(), serveListing()],
- * });
+ * const registry = new ToolRegistry({ tools: [{ name: "ping", description: "Answers." }] });
+ * const handler = composeToolHandler(registry, { parts: [serveExecution(), serveListing()] });
  * // `export default handler` on Workers and Bun, `Deno.serve(handler.fetch)`.
  *
- * const response = await handler.fetch(
- *   new Request("http://localhost/tools/ping/execute", {
- *     method: "POST",
- *     headers: { "content-type": "application/json" },
- *     body: "{}",
- *   }),
- * );
- * assert.equal((await response.json()).content, "pong");
+ * const response = await handler.fetch(new Request("http://localhost/tools"));
+ * assert.equal((await response.json()).tools[0].id, "ping");
  * ```
  *
  * @param source A registry, which is followed as it changes, or a toolset.
