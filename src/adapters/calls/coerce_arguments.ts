@@ -79,7 +79,7 @@ class Coercion {
     if (typeof ref === "string") go(this.#target(ref));
     if (Array.isArray(allOf)) allOf.forEach(go);
     for (const branches of [schema["anyOf"], schema["oneOf"]]) {
-      const others = Array.isArray(branches) ? branches.filter((branch) => !isNull(branch)) : [];
+      const others = schemas.listOf(branches).filter((one) => Object(one).type !== "null");
       if (others.length === 1 && result !== null) go(others[0]);
     }
     const types = [type].flat().filter((name) => typeof name === "string");
@@ -155,10 +155,6 @@ class Coercion {
     });
     return schemas.resolveAnywhere(index, ref)?.schema;
   }
-}
-
-function isNull(schema: unknown): boolean {
-  return isObject(schema) && schema["type"] === "null";
 }
 
 /** The result for JSON with more digits than a number can represent, or duplicate members. */

@@ -136,7 +136,9 @@ function chatFormat(
         push(event) {
           // Mistral's client wraps each chunk.
           const chunk = isObject(event["data"]) ? event["data"] : event;
-          top = { ...top, ...definedIn(chunk) };
+          // Only the last chunk has the usage.
+          const known = Object.entries(chunk).filter(([, value]) => value !== null);
+          top = { ...top, ...Object.fromEntries(known) };
           const choice = objectsIn(chunk["choices"]).find(({ index }) => (index ?? 0) === 0);
           finish = choice?.[reason] ?? finish;
           const fields = Object.entries(Object(choice?.["delta"])).filter(([name]) =>
@@ -189,11 +191,6 @@ function joined(before: unknown, delta: unknown): unknown {
   if (!isObject(before) || !isObject(delta)) return delta;
   const members = Object.entries(delta).map(([name, part]) => [name, joined(before[name], part)]);
   return { ...before, ...Object.fromEntries(members) };
-}
-
-/** Returns the members that are not `null`: only the last chunk has the usage. */
-function definedIn(record: Json): Json {
-  return Object.fromEntries(Object.entries(record).filter(([, value]) => value !== null));
 }
 
 // OpenAI Responses

@@ -4,11 +4,6 @@ import { systemClock, TIME_OVER, within } from "../../tool/mod.ts";
 import { badRequest, ProblemError, RequestError } from "./responses.ts";
 import { IS_BUN, IS_DENO, IS_WORKERS, readText } from "./runtime.ts";
 
-export interface BodyBounds {
-  readonly maxBytes: number;
-  readonly timeoutMs: number;
-}
-
 /** A request. Hono reads its body even after middleware has read it. */
 export interface BodySource {
   readonly raw: Request;
@@ -36,13 +31,13 @@ const SLOW_MS = 1_000;
 
 const READS_JSON = IS_DENO || IS_BUN;
 
-export class BodyReader implements BodyBounds {
+export class BodyReader {
   readonly maxBytes: number;
   readonly timeoutMs: number;
   readonly #pending = new Set<PendingBody>();
   #timer: Timer | undefined;
 
-  constructor({ maxBytes, timeoutMs }: BodyBounds) {
+  constructor(maxBytes: number, timeoutMs: number) {
     this.maxBytes = maxBytes;
     this.timeoutMs = timeoutMs;
   }

@@ -193,16 +193,12 @@ type Jose = Pick<
 let jose: Jose | undefined;
 
 async function loadJose(): Promise<Jose> {
-  try {
-    const [local, remote, verify] = await Promise.all([
-      import("jose/jwks/local"),
-      import("jose/jwks/remote"),
-      import("jose/jwt/verify"),
-    ]);
-    return { ...local, ...remote, ...verify };
-  } catch (cause) {
-    throw new Error(`Cannot ${ACTION}: run "npm install jose" first`, { cause });
-  }
+  const [local, remote, verify] = await Promise.all([
+    import("jose/jwks/local"),
+    import("jose/jwks/remote"),
+    import("jose/jwt/verify"),
+  ]).catch((cause) => fail(ACTION, 'run "npm install jose" first', cause));
+  return { ...local, ...remote, ...verify };
 }
 
 type KeyFinder = (
@@ -249,7 +245,11 @@ function remoteKeys(url: string): KeyFinder {
       });
     }
     if (remote.fresh) return await remote(header);
-    return await createLocalJWKSet(remote.jwks() ?? failWithoutKeys(failure))(header);
+    const keys = remote.jwks();
+    if (keys !== undefined) return await createLocalJWKSet(keys)(header);
+    // The token may be valid. The cause is logged.
+    const detail = "Cannot check the token: the keys of its issuer cannot be fetched now";
+    throw new ProblemError(unavailable("issuer_unavailable", detail, 5), { cause: failure });
   };
 }
 
@@ -270,12 +270,6 @@ function algorithmsOf({ algorithms, secret }: JwtAuthOptions): JwtAlgorithm[] {
   }
   if (chosen.length === 0) refuse("algorithms is empty");
   return [...chosen];
-}
-
-/** The keys are missing, so the token may be valid. The cause is logged. */
-function failWithoutKeys(cause: unknown): never {
-  const detail = "Cannot check the token: the keys of its issuer cannot be fetched now";
-  throw new ProblemError(unavailable("issuer_unavailable", detail, 5), { cause });
 }
 
 function refuse(why: string): never {

@@ -91,7 +91,8 @@ export function observeRequests(options: ObserveOptions): HttpPart {
       const parent = (span && readTraceParent(writeTraceParent(span))) ??
         nextTraceParent(readTraceParent(headers.get("traceparent")));
       response = withHeaders(response, [["traceparent", writeTraceParent(parent)]]);
-      if (record.ended === undefined && isEventStream(response)) {
+      const type = response.body && response.headers.get("content-type");
+      if (record.ended === undefined && type?.startsWith("text/event-stream")) {
         ({ response, ended: record.ended } = untilRead(response));
       }
       const { status } = response;
@@ -117,10 +118,6 @@ export function observeRequests(options: ObserveOptions): HttpPart {
     };
     return { around };
   };
-}
-
-function isEventStream({ headers, body }: Response): boolean {
-  return body !== null && headers.get("content-type")?.startsWith("text/event-stream") === true;
 }
 
 const TYPES = ["application/json", "text/plain"] as const;

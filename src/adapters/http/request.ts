@@ -193,10 +193,8 @@ export class ToolServer {
     this.traces = this.dispatcher.traces;
     this.heartbeatMs = options.heartbeatMs ?? DEFAULT_HEARTBEAT_MS;
     // The limit is the dispatcher's limit for arguments, plus space for the JSON around them.
-    this.body = new BodyReader({
-      maxBytes: options.maxBodyBytes ?? 1_114_112,
-      timeoutMs: options.bodyTimeoutMs ?? 30_000,
-    });
+    const { maxBodyBytes = 1_114_112, bodyTimeoutMs = 30_000 } = options;
+    this.body = new BodyReader(maxBodyBytes, bodyTimeoutMs);
   }
 
   /** Installs a part, and returns its routes. `around` of an earlier part calls `around` of later ones. */

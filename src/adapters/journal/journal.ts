@@ -1,7 +1,6 @@
 /** The layer that writes one record for each call, after the call. */
 
 import { type Call, type CallNote, type Layer, notesOf } from "../../execute/mod.ts";
-import type { ExplainedStep } from "../../select/mod.ts";
 import * as check from "../../tool/mod.ts";
 import {
   attemptOr,
@@ -217,7 +216,20 @@ class CallJournal implements Journal {
     const hidden = attemptOr(undefined, () => from?.explain(name).steps.find((one) => !one.passed));
     this.#last = { report };
     const run = this.#read(read("arguments"), 0);
-    this.#add(options, callId, name, undefined, run, result, hidden && [noteOf(hidden)]);
+    this.#add(
+      options,
+      callId,
+      name,
+      undefined,
+      run,
+      result,
+      hidden && [{
+        by: "criterion",
+        name: hidden.name ? `${hidden.step} ${hidden.name}` : hidden.step,
+        verdict: "deny",
+        reason: hidden.reason,
+      }],
+    );
   };
 
   /** Copies arguments that are a JSON object: only names of members identify secrets. */
@@ -382,8 +394,4 @@ class CallJournal implements Journal {
   }
 
   readonly [Symbol.asyncDispose] = (): Promise<void> => this.close();
-}
-
-function noteOf({ step, name, reason }: ExplainedStep): CallNote {
-  return { by: "criterion", name: name ? `${step} ${name}` : step, verdict: "deny", reason };
 }

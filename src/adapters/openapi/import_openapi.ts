@@ -122,10 +122,14 @@ const CHECKS = {
       action,
       `${name} must be an address with "https:" or "http:", without credentials, query or fragment`,
     ),
-  documentUrl: check.createCheck('an address with "https:" or "http:"', isHttpUrl),
+  documentUrl: check.createCheck(
+    'an address with "https:" or "http:"',
+    (value): value is string => isText(value) && /^https?:/i.test(value) && URL.canParse(value),
+  ),
   allowedHosts: check.createCheck(
     'a list of hosts such as "api.example.com" or "localhost:8080"',
-    (value): value is readonly string[] => isListOf(value, isHost),
+    (value): value is readonly string[] =>
+      isListOf(value, (host): host is string => isWord(host) && /^[^\s/?#@\\]+$/.test(host)),
   ),
   authorize: check.checkFunction,
   maxResponseBytes: check.wholeFrom(1),
@@ -134,14 +138,6 @@ const CHECKS = {
     (value): value is boolean | "reads" => typeof value === "boolean" || value === "reads",
   ),
 } satisfies { readonly [Option in keyof OpenApiImportOptions]: check.Check };
-
-function isHttpUrl(value: unknown): value is string {
-  return typeof value === "string" && /^https?:/i.test(value) && URL.canParse(value);
-}
-
-function isHost(value: unknown): value is string {
-  return isWord(value) && /^[^\s/?#@\\]+$/.test(value);
-}
 
 function checkOptions(options: OpenApiImportOptions): void {
   for (const [name, checkField] of Object.entries(CHECKS)) {

@@ -131,22 +131,18 @@ function problemOf(
   path: string,
 ): string | undefined {
   const quoted = `"${clip(name)}"`;
-  if (!isPlace(place)) {
+  if (!Object.hasOwn(STYLES, `${place}`)) {
     return `${quoted} must be in ${Object.keys(STYLES).join(", ")}, not in ${quote(place)}`;
   }
   if ((place === "header" || place === "cookie") && !TOKEN.test(name)) {
     return `${quoted} cannot be the name of a ${place}`;
   }
-  const styles: readonly unknown[] = STYLES[place];
+  const styles: readonly unknown[] = STYLES[place as ParameterPlace];
   if (style !== undefined && !styles.includes(style)) {
     const message = `must be ${styles.join(", ")}; "${styles[0]}" is used`;
     context.warn(path, "style", `The style of ${quoted} ${message}`);
   }
   return undefined;
-}
-
-function isPlace(place: unknown): place is ParameterPlace {
-  return typeof place === "string" && Object.hasOwn(STYLES, place);
 }
 
 function schemaOf(context: ReadContext, parameter: JsonRecord, path: string): JsonSchema {

@@ -42,10 +42,6 @@ export function isJson(type: string): boolean {
   return type === "application/json" || type === "text/json" || type.endsWith("+json");
 }
 
-function acceptsJson(type: string): boolean {
-  return isJson(type) || isWildcard(type);
-}
-
 function bodyKind(type: string): Pick<BodyBinding, "kind" | "mediaType"> | undefined {
   if (isWildcard(type)) return { kind: "json", mediaType: "application/json" };
   if (!MEDIA_TYPE.test(type) || type.includes("*")) return undefined;
@@ -259,7 +255,7 @@ export function readReturns(
   const different = distinct(schemas);
   const [only] = different;
   // Responses without a body need no schema.
-  if (only === undefined || different.every(isNull)) return undefined;
+  if (only === undefined || different.every((one) => Object(one).type === "null")) return undefined;
   const schema = different.length === 1 ? only : { anyOf: different };
   return context.schemas.withDefinitions(schema, "output");
 }
@@ -279,7 +275,7 @@ function addResponse(
   const types = mediaTypes(content);
   if (types.length === 0) schemas.push({ type: "null" });
   // The request prefers JSON, so other types in the list are ignored.
-  const json = types.filter((type) => acceptsJson(plainType(type)));
+  const json = types.filter((type) => bodyKind(plainType(type))?.kind === "json");
   if (json.length === 0 && types.length > 0) {
     const [type = ""] = types;
     return {
@@ -297,8 +293,4 @@ function addResponse(
     schemas.push(context.schemas.inlineRoot(read, "output"));
   }
   return undefined;
-}
-
-function isNull(schema: JsonSchema): boolean {
-  return isObject(schema) && schema["type"] === "null";
 }
