@@ -54,19 +54,11 @@ interface ObjectState {
   waitUntil(promise: Promise<unknown>): void;
 }
 
+/** A stored value, or a request to write it: without a revision, if the key has no value. */
 type WireRow = readonly [
   key: string,
   value: ArrayBuffer,
-  revision: number,
-  expires?: number | null,
-  due?: number | null,
-];
-
-/** A request to write a value. The key must have the expected revision; `null` means no value. */
-type PutRequest = readonly [
-  key: string,
-  value: ArrayBuffer,
-  expected?: number | null,
+  revision?: number | null,
   expires?: number | null,
   due?: number | null,
   maxOwnerBytes?: number,
@@ -182,7 +174,7 @@ class ObjectEntries {
       case "delete":
         return [entries.remove(key, second, now)];
       case "put":
-        return this.#put(request as PutRequest, now);
+        return this.#put(request as unknown as WireRow, now);
       default:
         throw new Error(
           `the deployed object has no operation "${operation}"; deploy the version of plue that its callers have`,
@@ -190,7 +182,7 @@ class ObjectEntries {
     }
   }
 
-  #put(request: PutRequest, now: number): Wire {
+  #put(request: WireRow, now: number): Wire {
     const [key, value, expected = null, expires = null, due = null, most = Infinity] = request;
     const write = { key, value, expected, expires, due };
     try {
@@ -247,6 +239,6 @@ function wireOf({ key, value, revision, expires, due }: durable.StoreRow): Wire 
 }
 
 export function rowOf(wire: Wire): durable.StoreRow {
-  const [key, value, revision, expires = null, due = null] = wire as WireRow;
-  return { key, value, revision, expires, due };
+  const [key, value, revision, expires = null, due = null] = wire as unknown as WireRow;
+  return { key, value, revision: Number(revision), expires, due };
 }

@@ -214,9 +214,11 @@ function dispatchTurn(formats: FormatFunctions, show: http.ShowTools): http.Requ
     const work =
       (turn === undefined
         ? formats.dispatchCalls(target as TargetName, calls, options)
-        : formats.resumeTurn(target as TargetName, turn, turn.answers, options).catch((error) =>
-          refuse(error, TypeError, "/answers")
-        ))
+        : formats.resumeTurn(target as TargetName, turn, turn.answers, options).catch((error) => {
+          throw error instanceof TypeError
+            ? new http.RequestError(error.message, "/answers")
+            : error;
+        }))
         .finally(() => running.end());
     request.keepAlive(work.catch(() => {}));
     const ended = await work;
@@ -269,21 +271,16 @@ function answeredIn({ calls, results, answers }: ReturnedTurn): readonly Decoded
   );
 }
 
-function refuse(error: unknown, kind: ErrorKind, pointer?: string): never {
-  throw error instanceof kind ? new http.RequestError(error.message, pointer) : error;
-}
-
-type ErrorKind = typeof TypeError | typeof RangeError;
-
 /**
- * Runs a function of the formats. The client causes errors of the given `kind`. They are safe to
+ * Runs a function of the formats. The client causes errors of the given kinds. They are safe to
  * send, because they do not quote the request.
  */
-function forClient<T>(work: () => T, kind: ErrorKind): T {
+function forClient<T>(work: () => T, ...kinds: (typeof TypeError | typeof RangeError)[]): T {
   try {
     return work();
   } catch (error) {
-    refuse(error, kind);
+    const isOfClient = kinds.some((kind) => error instanceof kind);
+    throw isOfClient ? new http.RequestError((error as Error).message) : error;
   }
 }
 
@@ -307,9 +304,9 @@ function exportTo(
   target: string,
   settings?: RequestSettings,
 ): ExportResult {
-  const work = (): ExportResult => exportTools(tools, target as TargetName, settings);
-  // If the chosen tool is not exported, this is an error of the client, too.
-  return forClient(settings === undefined ? work : () => forClient(work, TypeError), RangeError);
+  // With settings, the chosen tool may not be exported.
+  const kinds = settings === undefined ? [RangeError] : [RangeError, TypeError];
+  return forClient(() => exportTools(tools, target as TargetName, settings), ...kinds);
 }
 
 /**

@@ -184,11 +184,6 @@ interface StoredResult extends Pick<ToolSuccess, "content" | "blocks"> {
   readonly expiresAt: number;
 }
 
-interface Generation {
-  readonly generation: string;
-  readonly expiresAt: number;
-}
-
 interface Slot {
   readonly key: string;
   readonly revision: number | undefined;
@@ -197,7 +192,7 @@ interface Slot {
 
 class StoredResults {
   readonly #results: StoredRecords<StoredResult>;
-  readonly #generations: StoredRecords<Generation>;
+  readonly #generations: StoredRecords<{ readonly generation: string; readonly expiresAt: number }>;
 
   constructor(store: Pick<durable.CallStore, "get" | "create" | "update">) {
     this.#results = new StoredRecords(store, ({ expiresAt }) => expiresAt);
