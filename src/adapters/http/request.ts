@@ -299,7 +299,9 @@ export class ToolServer {
 
   /** Returns a dispatcher that runs only the tools of a toolset. */
   dispatcherOf(toolset: Toolset): Dispatcher {
-    return once(this.#views, toolset, () => this.dispatcher.withToolset(toolset));
+    let view = this.#views.get(toolset);
+    if (view === undefined) this.#views.set(toolset, view = this.dispatcher.withToolset(toolset));
+    return view;
   }
 
   /** Counts requests or calls against a caller's rate; returns 429 if they are too many. */
