@@ -42,6 +42,8 @@ export type McpServerSource = McpCommand | URL | string | Client;
 const INFO = { name: "plue", version: "0.1.0" };
 
 const CONNECT_TIMEOUT_MS = 30_000;
+/** The time limit of further attempts to start a program, which may download itself at its first start. */
+const MAX_START_MS = 240_000;
 
 interface ClientLimits {
   readonly maxBytes: number;
@@ -149,6 +151,7 @@ function commandOpener(source: McpCommand, limits: ClientLimits): ClientOpener {
     secrets: [...args, ...Object.values(env)],
   };
   let ended: ProgramEnd | undefined;
+  let timeout = CONNECT_TIMEOUT_MS;
   const opener: ClientOpener = {
     transport: "stdio",
     isOwn: true,
@@ -157,8 +160,8 @@ function commandOpener(source: McpCommand, limits: ClientLimits): ClientOpener {
       const own = [...running].filter((one) => one.opener === opener);
       await Promise.all(own.map(({ ended }) => ended));
     },
-    open: (signal) =>
-      openWith(signal, limits, async (unasked) => {
+    async open(signal) {
+      const client = openWith(signal, limits, async (unasked) => {
         const { deserializeMessage, serializeMessage } = await loadClient();
         const { getDefaultEnvironment, StdioClientTransport } = await loadStdio();
         // The SDK makes a copy, which has the same bounds, to find out the revision of the server.
@@ -228,7 +231,12 @@ function commandOpener(source: McpCommand, limits: ClientLimits): ClientOpener {
         });
         ended = undefined;
         return transport;
-      }),
+      }, timeout);
+      timeout = Math.min(2 * timeout, MAX_START_MS);
+      await client;
+      timeout = CONNECT_TIMEOUT_MS;
+      return await client;
+    },
   };
   return opener;
 }
@@ -254,6 +262,7 @@ async function openWith(
   signal: AbortSignal,
   limits: ClientLimits,
   makeTransport: (unasked: UnaskedMessages) => Promise<Transport>,
+  timeout: number = CONNECT_TIMEOUT_MS,
 ): Promise<Client> {
   const unasked = new UnaskedMessages();
   let transport: Transport | undefined;
@@ -263,7 +272,7 @@ async function openWith(
     boundAnswers(transport, unasked);
     const client = await newClient(limits, unasked);
     signal.throwIfAborted();
-    await client.connect(transport, { signal, timeout: CONNECT_TIMEOUT_MS });
+    await client.connect(transport, { signal, timeout });
     return client;
   })();
   try {

@@ -7,6 +7,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
+import { loadClient } from "../../../src/adapters/mcp/client_library.ts";
 import { imported, textOf, until } from "./imported.ts";
 
 let folder: string;
@@ -123,6 +124,22 @@ describe("importMcpServer() with a program that is hostile", () => {
     await server.close();
     const pids = logged().slice(0, -1).map((line) => Number(line.slice(4)));
     assertEquals(pids.filter(isRunning), []);
+  });
+
+  it("gives a program more time at each attempt, because its first start may take minutes", async () => {
+    const { Client } = await loadClient();
+    const { connect } = Client.prototype;
+    const limits: unknown[] = [];
+    Client.prototype.connect = (_transport, options) => {
+      limits.push(options?.timeout);
+      return Promise.reject(new Error("It takes long"));
+    };
+    const options = { background: true, reconnect: { firstDelayMs: 1, maxDelayMs: 1 } };
+    const { server } = await imported(hostile("calm"), options);
+    await until(() => limits.length > 4);
+    await server.close();
+    Client.prototype.connect = connect;
+    assertEquals(limits.slice(0, 5), [30_000, 60_000, 120_000, 240_000, 240_000]);
   });
 
   for (
