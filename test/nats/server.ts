@@ -1,14 +1,12 @@
 /** A NATS server for tests, with JetStream in a temporary folder, and connections to it. */
 
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { spawnSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll } from "bun:test";
 import { connect } from "@nats-io/transport-node";
 import { maybe } from "../support/skip.ts";
 import { freePort } from "../support/free_port.ts";
+import { serverOf, ServerProcess } from "../support/server_process.ts";
 
 type Connection = Awaited<ReturnType<typeof connect>>;
 
@@ -34,19 +32,17 @@ export interface ServerOptions {
 }
 
 /** A running server. */
-export class TestServer implements AsyncDisposable {
+export class TestServer extends ServerProcess {
   readonly port: number;
   readonly url: string;
-  readonly #folder: string = mkdtempSync(join(tmpdir(), "plue-nats-"));
-  readonly #connections: Connection[] = [];
-  readonly #config: string = join(this.#folder, "nats.conf");
+  readonly #config: string = join(this.folder, "nats.conf");
   readonly #settings: string;
-  #process: ChildProcess | undefined;
 
   private constructor(port: number, { config, jetstream = "", lines = "" }: ServerOptions) {
+    super();
     this.port = port;
     this.url = `nats://127.0.0.1:${port}`;
-    const store = JSON.stringify(join(this.#folder, "jetstream"));
+    const store = JSON.stringify(join(this.folder, "jetstream"));
     const settings = config ?? `jetstream {\nstore_dir: ${store}\n${jetstream}\n}`;
     this.#settings = `listen: 127.0.0.1:${port}\n${settings}\n`;
     writeFileSync(this.#config, this.#settings + lines);
@@ -55,7 +51,7 @@ export class TestServer implements AsyncDisposable {
   /** Replaces the additional lines of the configuration while the server runs. */
   async reload(lines: string): Promise<void> {
     writeFileSync(this.#config, this.#settings + lines);
-    const child = this.#process;
+    const { child } = this;
     await new Promise<void>((resolve) => {
       child?.stderr?.on("data", (chunk) => `${chunk}`.includes("Reloaded server") && resolve());
       child?.kill("SIGHUP");
@@ -70,35 +66,7 @@ export class TestServer implements AsyncDisposable {
 
   /** Starts it, or restarts it with its stored data. */
   async start(): Promise<void> {
-    const child = spawn("nats-server", ["-c", this.#config]);
-    this.#process = child;
-    let output = "";
-    await new Promise<void>((resolve, reject) => {
-      child.stderr.on("data", (chunk) => {
-        output += chunk;
-        if (output.includes("Server is ready")) resolve();
-      });
-      child.once("exit", () => reject(new Error(`nats-server has ended: ${output}`)));
-    });
-  }
-
-  /** Stops the server, as if the network was lost, until it is resumed. */
-  pause(): void {
-    this.#process?.kill("SIGSTOP");
-  }
-
-  resume(): void {
-    this.#process?.kill("SIGCONT");
-  }
-
-  /** Kills the server, as if its machine failed. */
-  async kill(): Promise<void> {
-    const child = this.#process;
-    this.#process = undefined;
-    if (child === undefined || child.exitCode !== null) return;
-    const ended = once(child, "exit");
-    child.kill("SIGKILL");
-    await ended;
+    this.child = await this.run("nats-server", ["-c", this.#config], "Server is ready");
   }
 
   /** Creates a connection, which is closed with the server. */
@@ -107,32 +75,18 @@ export class TestServer implements AsyncDisposable {
       ...{ servers: this.url, reconnectTimeWait: 50, maxReconnectAttempts: -1 },
       ...options,
     });
-    this.#connections.push(connection);
+    this.closings.push(() => connection.close());
     return connection;
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.stop();
-  }
-
-  async stop(): Promise<void> {
-    await Promise.all(this.#connections.map((connection) => connection.close()));
-    await this.kill();
-    rmSync(this.#folder, { recursive: true, force: true });
   }
 }
 
 /** Starts a server before the tests of a `describe`, and stops it after them. */
 export function useServer(options?: ServerOptions): TestServer {
-  let server: TestServer | undefined;
-  beforeAll(async () => {
-    if (missing === undefined) server = await TestServer.start(options);
-  });
-  afterAll(async () => await server?.stop());
+  const server = serverOf(missing, () => TestServer.start(options));
   return new Proxy({} as TestServer, {
     get: (_, name) => {
-      const value: unknown = Reflect.get(server ?? {}, name);
-      return typeof value === "function" ? value.bind(server) : value;
+      const value: unknown = Reflect.get(server(), name);
+      return typeof value === "function" ? value.bind(server()) : value;
     },
   });
 }

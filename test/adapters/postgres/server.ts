@@ -1,15 +1,15 @@
 /** A PostgreSQL server for tests, in a temporary folder, and PgBouncer in front of it. */
 
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { once } from "node:events";
+import { type ChildProcess, spawnSync } from "node:child_process";
 import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync } from "node:fs";
 import { rmSync, writeFileSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import { afterAll, beforeAll } from "bun:test";
 import pg from "pg";
 import { freePort } from "../../support/free_port.ts";
+import { serverOf, ServerProcess } from "../../support/server_process.ts";
+import { poll } from "../../support/waiting.ts";
 
 /** Debian has no link to the server, because several versions may be installed. */
 const DEBIAN = "/usr/lib/postgresql";
@@ -66,18 +66,6 @@ function emptyDatabase(): string {
   return kept;
 }
 
-/** Starts a server. Resolves when its log matches, with false if it ends before. */
-async function isUp(child: ChildProcess, wanted: RegExp): Promise<boolean> {
-  let log = "";
-  return await new Promise((resolve) => {
-    child.stderr?.on("data", (chunk) => {
-      log += chunk;
-      if (wanted.test(log)) resolve(true);
-    });
-    child.once("exit", () => resolve(false));
-  });
-}
-
 function signal(pids: readonly number[], name: NodeJS.Signals): void {
   for (const pid of pids) {
     try {
@@ -92,22 +80,21 @@ function signal(pids: readonly number[], name: NodeJS.Signals): void {
 export type ServerSettings = Readonly<Record<string, string>>;
 
 /** A running server. */
-export class PostgresServer {
+export class PostgresServer extends ServerProcess {
   readonly port: number;
   readonly url: string;
-  readonly #folder: string = newFolder();
-  readonly #pools: pg.Pool[] = [];
-  #process: ChildProcess | undefined;
   #bouncer: ChildProcess | undefined;
 
   private constructor(port: number) {
+    super();
+    if (user !== undefined) chownSync(this.folder, user, user);
     this.port = port;
     this.url = `postgres://plue@127.0.0.1:${port}/postgres`;
   }
 
   static async start(): Promise<PostgresServer> {
     const server = new PostgresServer(await freePort());
-    const copied = spawnSync("cp", ["-a", emptyDatabase(), join(server.#folder, "data")]);
+    const copied = spawnSync("cp", ["-a", emptyDatabase(), join(server.folder, "data")]);
     if (copied.status !== 0) throw new Error(`Cannot copy a database: ${copied.stderr}`);
     await server.start();
     return server;
@@ -118,20 +105,20 @@ export class PostgresServer {
     const all = {
       port: `${this.port}`,
       listen_addresses: "127.0.0.1",
-      unix_socket_directories: this.#folder,
+      unix_socket_directories: this.folder,
       ...settings,
     };
     const args = Object.entries(all).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
     const [command, words] = unprivileged(join(bin, "postgres"), [
-      ...["-D", join(this.#folder, "data"), ...args],
+      ...["-D", join(this.folder, "data"), ...args],
     ]);
-    for (let tries = 0; tries < 500; tries++) {
-      const child = spawn(command, words, { cwd: this.#folder });
-      if (await isUp(child, /ready to accept connections/)) return void (this.#process = child);
-      // Processes of the killed server may still run.
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-    throw new Error("PostgreSQL does not start");
+    // Processes of the killed server may still run.
+    await poll(async () => {
+      this.child = await this.run(command, words, "ready to accept connections").catch(() =>
+        undefined
+      );
+      return this.child !== undefined;
+    });
   }
 
   /** Stops all processes of the server, as if the network was lost, until they are resumed. */
@@ -142,20 +129,16 @@ export class PostgresServer {
   }
 
   /** Kills it and its processes, as `kill -9` and the end of a machine do. */
-  async kill(): Promise<void> {
-    const child = this.#process;
-    if (child === undefined || child.exitCode !== null) return;
-    const backends = this.#backends();
-    this.#process = undefined;
-    const ended = once(child, "exit");
-    child.kill("SIGKILL");
+  override async kill(): Promise<void> {
+    const backends = this.child === undefined ? [] : this.#backends();
+    const ended = super.kill();
     signal(backends, "SIGKILL");
     await ended;
   }
 
   /** The processes of its connections. */
   #backends(): readonly number[] {
-    const args = ["--ppid", `${this.#process?.pid}`, "-o", "pid="];
+    const args = ["--ppid", `${this.child?.pid}`, "-o", "pid="];
     return spawnSync("ps", args, { encoding: "utf8" }).stdout.split("\n").map(Number)
       .filter((pid) => pid > 0);
   }
@@ -164,14 +147,14 @@ export class PostgresServer {
   pool(config: pg.PoolConfig = {}): pg.Pool {
     const limits = { connectionTimeoutMillis: 5_000, max: 8 };
     const pool = new pg.Pool({ connectionString: this.url, ...limits, ...config });
-    this.#pools.push(pool);
+    this.closings.push(() => pool.ended || pool.end());
     return pool;
   }
 
   /** Starts PgBouncer in transaction mode. Returns the URL of the database at PgBouncer. */
   async bounce(): Promise<string> {
     const port = await freePort();
-    const config = join(this.#folder, "pgbouncer.ini");
+    const config = join(this.folder, "pgbouncer.ini");
     writeFileSync(
       config,
       `[databases]
@@ -185,29 +168,16 @@ pool_mode = transaction
 default_pool_size = 3
 `,
     );
-    const child = spawn(...unprivileged("/usr/sbin/pgbouncer", [config]));
-    this.#bouncer = child;
-    if (!await isUp(child, /process up/)) throw new Error("PgBouncer does not start");
+    const bouncer = unprivileged("/usr/sbin/pgbouncer", [config]);
+    this.#bouncer = await this.run(...bouncer, "process up");
     return `postgres://plue@127.0.0.1:${port}/postgres`;
   }
 
-  async stop(): Promise<void> {
-    await Promise.all(this.#pools.map((pool) => pool.ended || pool.end()));
-    this.#bouncer?.kill("SIGKILL");
-    await this.kill();
-    rmSync(this.#folder, { recursive: true, force: true });
+  override async stop(): Promise<void> {
+    this.closings.push(() => this.#bouncer?.kill("SIGKILL"));
+    await super.stop();
   }
 }
 
-/** Starts a server before the tests of a `describe`, and stops it after them. */
-export function useServer(): () => PostgresServer {
-  let server: PostgresServer | undefined;
-  beforeAll(async () => {
-    if (missing === undefined) server = await PostgresServer.start();
-  });
-  afterAll(async () => await server?.stop());
-  return () => {
-    if (server === undefined) throw new Error("PostgreSQL does not run");
-    return server;
-  };
-}
+export const useServer = (): () => PostgresServer =>
+  serverOf(missing, () => PostgresServer.start());

@@ -1,15 +1,11 @@
 /** A Redis server for tests, in a temporary folder, and clients of it. */
 
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import process from "node:process";
+import { spawnSync } from "node:child_process";
 import { afterAll, beforeAll } from "bun:test";
 import { createClient } from "redis";
 import { maybe } from "../../support/skip.ts";
 import { freePort } from "../../support/free_port.ts";
+import { serverOf, ServerProcess } from "../../support/server_process.ts";
 import { poll } from "../../support/waiting.ts";
 
 /** The reason why the tests of Redis cannot run here, if there is one. */
@@ -27,14 +23,12 @@ type Client = ReturnType<typeof createClient>;
 type ClientOptions = NonNullable<Parameters<typeof createClient>[0]>;
 
 /** A running server. */
-export class RedisServer implements AsyncDisposable {
+export class RedisServer extends ServerProcess {
   readonly port: number;
-  readonly #folder: string = mkdtempSync(join(tmpdir(), "plue-redis-"));
   readonly #settings: readonly string[];
-  readonly #clients: Client[] = [];
-  #process: ChildProcess | undefined;
 
   private constructor(port: number, settings: readonly string[]) {
+    super();
     this.port = port;
     this.#settings = settings;
   }
@@ -48,41 +42,9 @@ export class RedisServer implements AsyncDisposable {
 
   /** Starts it, or restarts it with its stored data. */
   async start(): Promise<void> {
-    const place = ["--bind", "127.0.0.1", "--port", `${this.port}`, "--dir", this.#folder];
-    const child = spawn("redis-server", [...place, "--save", "", ...this.#settings]);
-    this.#process = child;
-    let log = "";
-    await new Promise<void>((resolve, reject) => {
-      child.stdout.on("data", (chunk) => {
-        log += chunk;
-        if (log.includes("Ready to accept connections")) resolve();
-      });
-      child.once("exit", () => reject(new Error(`redis-server has ended: ${log}`)));
-    });
-  }
-
-  /** Stops the server, as if the network was lost, until it is resumed. */
-  pause(): void {
-    this.#signal("SIGSTOP");
-  }
-
-  resume(): void {
-    this.#signal("SIGCONT");
-  }
-
-  /** Does not use the child's own `kill`, which works only once in Deno. */
-  #signal(name: "SIGSTOP" | "SIGCONT"): void {
-    if (this.#process?.pid !== undefined) process.kill(this.#process.pid, name);
-  }
-
-  /** Kills the server, as if its machine failed. */
-  async kill(): Promise<void> {
-    const child = this.#process;
-    this.#process = undefined;
-    if (child === undefined || child.exitCode !== null) return;
-    const ended = once(child, "exit");
-    child.kill("SIGKILL");
-    await ended;
+    const place = ["--bind", "127.0.0.1", "--port", `${this.port}`, "--dir", this.folder];
+    const args = [...place, "--save", "", ...this.#settings];
+    this.child = await this.run("redis-server", args, "Ready to accept connections");
   }
 
   /** A connected client, which is closed with the server. */
@@ -93,7 +55,7 @@ export class RedisServer implements AsyncDisposable {
       disableOfflineQueue: true,
       ...rest,
     });
-    this.#clients.push(client);
+    this.closings.push(() => client.isOpen && client.destroy());
     // The listener until a store adds its own. It is removed, because some tests count listeners.
     const ignore = (): void => {};
     client.on("error", ignore);
@@ -101,26 +63,9 @@ export class RedisServer implements AsyncDisposable {
     client.off("error", ignore);
     return client;
   }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    for (const client of this.#clients) if (client.isOpen) client.destroy();
-    await this.kill();
-    rmSync(this.#folder, { recursive: true, force: true });
-  }
 }
 
-/** Starts a server before the tests of a `describe`, and stops it after them. */
-export function useServer(): () => RedisServer {
-  let server: RedisServer | undefined;
-  beforeAll(async () => {
-    if (missing === undefined) server = await RedisServer.start();
-  });
-  afterAll(async () => await server?.[Symbol.asyncDispose]());
-  return () => {
-    if (server === undefined) throw new Error("There is no server");
-    return server;
-  };
-}
+export const useServer = (): () => RedisServer => serverOf(missing, () => RedisServer.start());
 
 /** Starts a cluster of three servers before the tests of a `describe`, and stops it after them. */
 export function useCluster(): () => readonly RedisServer[] {
@@ -147,7 +92,7 @@ export function useCluster(): () => readonly RedisServer[] {
     }
   });
   afterAll(async () => {
-    for (const server of servers) await server[Symbol.asyncDispose]();
+    for (const server of servers) await server.stop();
   });
   return () => servers;
 }
