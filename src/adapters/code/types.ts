@@ -79,19 +79,12 @@ interface Declaration {
  *
  * const tool = defineTool({
  *   name: "close",
- *   namespace: "issues",
  *   description: "Closes an issue.",
- *   parameters: {
- *     type: "object",
- *     properties: { number: { type: "number" }, reason: { enum: ["done", "duplicate"] } },
- *     required: ["number"],
- *   },
+ *   parameters: { type: "object", properties: { reason: { enum: ["done", "duplicate"] } } },
  *   returns: { type: "boolean" },
  * });
  * const text = toolsAsTypeScript(buildToolset([tool]));
- * const close = 'close(args: { number: number; reason?: "done" | "duplicate" }): Promise<boolean>;';
- * assert.match(text, /issues: \{/);
- * assert.ok(text.includes(close));
+ * assert.match(text, /close\(args\?: \{ reason\?: "done" \| "duplicate" \}\): Promise<boolean>;/);
  * ```
  *
  * @param toolset The toolset, of which the available tools are written. Of a bridge, the tools that

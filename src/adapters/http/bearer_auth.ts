@@ -158,16 +158,13 @@ const TOKEN = /^[\x21-\x7e]{16,8192}$/;
  * import { ToolRegistry } from "@plue/tools";
  * import { bearerAuth, createToolHandler } from "@plue/tools/hono";
  *
+ * const tokens = new Map([["correct-horse-battery", { principal: "ann", role: "control" }]]);
  * const app = createToolHandler(new ToolRegistry({ tools: [] }), {
- *   authorize: bearerAuth({
- *     tokens: new Map([["correct-horse-battery", { principal: "ann", role: "control" }]]),
- *   }),
+ *   authorize: bearerAuth({ tokens }),
  * });
  *
- * const ask = async (token: string) =>
- *   (await app.request("http://localhost/tools", { headers: { authorization: `Bearer ${token}` } })).status;
- * assert.equal(await ask("correct-horse-battery"), 200);
- * assert.equal(await ask("correct-horse-batterz"), 401);
+ * const headers = { authorization: "Bearer correct-horse-battery" };
+ * assert.equal((await app.request("http://localhost/tools", { headers })).status, 200);
  * ```
  *
  * @throws {TypeError} If an option is unknown or invalid, both or neither of `tokens` and `verify`

@@ -47,13 +47,9 @@ const CHECKS = {
  * import { retryCalls } from "@plue/tools/resilience";
  *
  * let runs = 0;
+ * const execute = () => ++runs < 3 ? ToolResult.error("unavailable", "No signal") : "sun";
  * const registry = new ToolRegistry({
- *   tools: [{
- *     name: "weather",
- *     description: "Tells the weather.",
- *     idempotent: true,
- *     execute: () => ++runs < 3 ? ToolResult.error("unavailable", "The station is silent") : "sun",
- *   }],
+ *   tools: [{ name: "weather", description: "Tells the weather.", idempotent: true, execute }],
  * });
  * const dispatcher = new ToolDispatcher(registry, { layers: [retryCalls({ initialDelayMs: 1 })] });
  *
