@@ -216,11 +216,7 @@ export class CodeRun {
     return () => void (--this.#persons || this.#resumeTime());
   }
 
-  /**
-   * Returns the context of `run_code`, without the fields for `run_code` alone.
-   *
-   * @param ends Receives functions to call at the end of the call.
-   */
+  /** @param ends Receives functions to call at the end of the call. */
   #contextOf(index: number, ends: (() => void)[]): DispatchContext {
     const { options, deadline: { signal } } = this.#call;
     const { principal, sessionId, messageId, services, context, trace } = options;

@@ -189,13 +189,7 @@ interface WrittenType {
   readonly names: readonly string[];
 }
 
-/**
- * Writes a schema as a type, and adds the types that it needs to `named`. Equal definitions with
- * one name share a type.
- *
- * @param name The name of the type, if the schema refers to itself.
- * @param pad The indentation of the type.
- */
+/** Writes a schema as a type, and adds the types that it needs to `named`. */
 function writeType(
   schema: JsonSchema,
   name: string,
@@ -356,8 +350,6 @@ function memberName(name: string): string {
 /**
  * Writes the description and the limits of a schema as a comment; `""` if there are none. No text
  * can end the comment, or be a directive of the compiler.
- *
- * @param end The space after a comment of one line.
  */
 function comment(schema: unknown, pad: string, end = " "): string {
   if (!isObject(schema)) return "";

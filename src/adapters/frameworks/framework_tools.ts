@@ -47,10 +47,7 @@ export const FIELDS: readonly (keyof FrameworkOptions)[] = [
 
 interface Runnable<Of extends Target> {
   readonly tools: ToolsOf<Of>;
-  /**
-   * Returns the id of the approval that a call needs; `undefined` if it needs none. Absent without
-   * the option `approvals`.
-   */
+  /** Returns the id of the approval that a call needs. Absent without the option `approvals`. */
   readonly request?: (
     call: unknown,
     record: Parameters<CallApprovals["request"]>[1],

@@ -297,7 +297,6 @@ function ownListing(tools: readonly Tool[] | Toolset): Exportable {
   };
 }
 
-/** @throws {RequestError} If the target is unknown, or the chosen tool is not exported. */
 function exportTo(
   { exportTools }: FormatFunctions,
   tools: Exportable,
@@ -309,11 +308,6 @@ function exportTo(
   return forClient(() => exportTools(tools, target as TargetName, settings), ...kinds);
 }
 
-/**
- * Chooses tools for a budget.
- *
- * @throws {RequestError} If the server has no `fitBudget`, the target is unknown, or no tool fits.
- */
 function fitTo(
   fit: typeof fitBudget | undefined,
   tools: readonly Tool[],

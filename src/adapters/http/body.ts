@@ -43,13 +43,9 @@ export class BodyReader {
   }
 
   /**
-   * Returns the body as JSON.
+   * Returns the body as JSON, and `empty` for an empty one, which is otherwise rejected.
    *
-   * @param empty The value of an empty body. By default, an empty body is rejected.
    * @param onSlow Is called if the body has not arrived within a second.
-   * @throws {ProblemError} 413 if the body has more than `maxBytes` bytes, 408 if it is late, 400 if
-   * it ends early.
-   * @throws {RequestError} If the body is not JSON.
    */
   json(source: BodySource, empty?: unknown, onSlow?: OnSlow): Promise<unknown> {
     const { raw, raw: { headers } } = source;

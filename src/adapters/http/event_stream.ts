@@ -121,11 +121,7 @@ export function untilRead(response: Response): EventStream {
 
 const openStreams = new WeakMap<ToolServer, Quotas<string | undefined>>();
 
-/**
- * Takes a slot for a stream of a caller. Callers without a principal share one quota of slots.
- *
- * @returns A function that releases the slot; `undefined` if no slot is free.
- */
+/** Takes a slot for a stream. Returns the function that releases it; `undefined` if none is free. */
 export function takeSlot(
   { server, caller: { principal } }: Pick<ToolRequest, "server" | "caller">,
 ): (() => void) | undefined {

@@ -66,11 +66,6 @@ const CALL_FIELDS = ["arguments", ...Object.keys(CALL_ID_HEADERS)];
 /** Printable ASCII without spaces at the ends, because a header loses them. Bun has no lookbehind. */
 const ID = /^[\x21-\x7e](?:[\x20-\x7e]{0,254}[\x21-\x7e])?$/;
 
-/**
- * Reads the ids of a call.
- *
- * @throws {RequestError} If an id is invalid, or differs between the body and the headers.
- */
 export function readCallIds(body: Readonly<Record<string, unknown>>, headers: Headers): CallIds {
   return {
     callId: readId("callId", body, headers),
@@ -225,7 +220,7 @@ function respond(prepared: PreparedCall, result: ToolResult): Response | undefin
   );
 }
 
-/** Returns the tool of a prepared call. The ticket of a call that continues contains its tool. */
+/** The ticket of a call that continues contains its tool. */
 export function targetIn({ toolset, call }: PreparedCall): CallTarget {
   return call.name === undefined
     ? { toolId: "", tool: undefined, viaBridge: true }

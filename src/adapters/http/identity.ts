@@ -158,10 +158,7 @@ export function tenantPrefix(tenant: string): string {
   return `tenant:${tenant}:`;
 }
 
-/**
- * Returns the caller whose principal and context contain its tenant. Every key, quota and record of a
- * call has the principal, so it has the tenant, too.
- */
+/** Adds the tenant to the principal and to the context, and so to each key, quota and record. */
 export function withTenant(caller: Caller): Caller {
   const { tenant, principal = "", callContext = {} } = caller;
   // Without a tenant, the name of a user must not be the name of a user of a tenant.

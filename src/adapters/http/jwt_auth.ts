@@ -114,8 +114,7 @@ const TOKEN = new RegExp(
  * assert.equal((await app.request("http://localhost/tools", { headers })).status, 200);
  * ```
  *
- * @throws {TypeError} If an option is unknown or invalid, or a required one is missing.
- * @throws {RangeError} If a number is out of range.
+ * @throws {TypeError | RangeError} If an option is unknown or invalid, or a required one is missing.
  */
 export function jwtAuth(options: JwtAuthOptions): Authorize {
   checkOptions(ACTION, options, CHECKS);

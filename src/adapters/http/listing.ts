@@ -21,7 +21,6 @@ export type MakeBridge = (toolset: Toolset) => Toolset;
 /** Returns the tools for a request: the caller's toolset, or the bridge to it. */
 export type ShowTools = (toolset: Toolset, throughBridge: boolean) => Toolset;
 
-/** @param bridge Makes the bridge. If it is `undefined`, requests for a bridge are rejected. */
 export function showThrough(bridge: MakeBridge | undefined): ShowTools {
   const bridgeTo = bridge && bridgeOnce(bridge);
   return (toolset, throughBridge) => {

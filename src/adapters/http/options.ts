@@ -27,11 +27,6 @@ export function parseUrl(text: string): URL | undefined {
   return attemptOr(undefined, () => new URL(text));
 }
 
-/**
- * Checks options by a table. Inherited members are not checked.
- *
- * @param action The action that fails, for the message: `check tokens`.
- */
 export function checkOptions<Checks extends { readonly [option: string]: check.Check }>(
   action: string,
   options: object,

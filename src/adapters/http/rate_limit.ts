@@ -60,8 +60,7 @@ export type RateLimiter = (
  * Makes the part that limits the requests and calls of one caller. Responses have the headers of the
  * IETF draft: `RateLimit-Policy` and `RateLimit`.
  *
- * @throws {TypeError} If an option is unknown or wrong.
- * @throws {RangeError} If a number is out of range.
+ * @throws {TypeError | RangeError} If an option is unknown or invalid.
  */
 export function limitRate(options: RateLimitOptions): () => { readonly charge: RateLimiter } {
   checkOptions("limit the rate", options, CHECKS);
@@ -203,8 +202,7 @@ const LOGIN_CHECKS = {
  * ```
  *
  * @param authorize Identifies the caller; its 401 is a failure.
- * @throws {TypeError} If an option is unknown or wrong.
- * @throws {RangeError} If a number is out of range.
+ * @throws {TypeError | RangeError} If an option is unknown or invalid.
  */
 export function limitFailedLogins(authorize: Authorize, options: FailedLoginsOptions): Authorize {
   const { clientAddress, header = "authorization" } = options;

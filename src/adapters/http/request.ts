@@ -154,10 +154,7 @@ export class ToolServer {
   readonly #limiters: RateLimiter[] = [];
   readonly #views = new WeakMap<Toolset, Dispatcher>();
 
-  /**
-   * @throws {TypeError} If an option is invalid.
-   * @throws {RangeError} If a number is out of range.
-   */
+  /** @throws {TypeError | RangeError} If an option is invalid. */
   constructor(source: Registry | Toolset, options: ServerOptions, setup: ServerSetup = {}) {
     const { authorize, openExecution = false, selection } = options;
     this.source = source;

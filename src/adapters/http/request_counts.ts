@@ -116,10 +116,7 @@ export class MemoryRateLimitStore implements RateLimitStore {
   readonly #counts: WindowCounts;
   readonly #now: () => number;
 
-  /**
-   * @throws {TypeError} If an option is unknown or invalid.
-   * @throws {RangeError} If `maxKeys` is out of range.
-   */
+  /** @throws {TypeError | RangeError} If an option is unknown or invalid. */
   constructor(options: MemoryRateLimitStoreOptions = {}) {
     checkOptions("count requests", options, { maxKeys: checkCount, now: check.checkFunction });
     const { maxKeys, now = systemClock.now } = options;

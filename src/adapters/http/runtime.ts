@@ -37,12 +37,7 @@ export interface ChunkReader {
   read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>;
 }
 
-/**
- * Reads a text.
- *
- * @returns The text, at most its first `maxBytes` bytes; `isWhole` is false if there are more. The
- * rest stays unread.
- */
+/** Reads a text up to `maxBytes` bytes. If there are more, they stay unread. */
 export async function readText(
   reader: ChunkReader | undefined,
   maxBytes: number,
@@ -59,7 +54,7 @@ export async function readText(
   }
 }
 
-/** Reads the text of a body; `undefined` if it exceeds `maxBytes`. The rest is cancelled then. */
+/** Reads the text of a body; `undefined` if it exceeds `maxBytes`. */
 export async function boundedText(
   body: ReadableStream<Uint8Array> | null,
   maxBytes: number,
@@ -95,10 +90,7 @@ export function causesOf(error: unknown): readonly Error[] {
   return causes;
 }
 
-/**
- * Returns the messages of an error and of its innermost cause, which has the reason of `fetch`, each
- * truncated to `length` characters.
- */
+/** Returns the messages of an error and of its innermost cause, which has the reason of `fetch`. */
 export function messagesOf(error: unknown, length = 300): string {
   const inmost = causesOf(error).at(-1);
   const outer = describeThrown(error, length);

@@ -14,13 +14,7 @@ export interface Sealer {
   open(text: string): Promise<Uint8Array | "damaged" | "unknown_key">;
 }
 
-/**
- * Makes a sealer. The first secret encrypts; all secrets decrypt.
- *
- * @param action The purpose of the secrets, for messages: "seal tickets".
- * @param keys Secrets of 32 bytes each, as bytes or in Base64.
- * @throws {TypeError} If a secret is invalid. The message does not contain the secret.
- */
+/** Makes a sealer of 32-byte secrets. The first one encrypts; all decrypt. */
 export function createSealer(action: string, keys: readonly (string | Uint8Array)[]): Sealer {
   if (!Array.isArray(keys) || keys.length === 0) fail(action, "keys must be a list of secrets");
   const secrets = keys.map((key, index) => secretOf(action, key, index));

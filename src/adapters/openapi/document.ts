@@ -194,12 +194,7 @@ export interface ServerOptions {
   readonly allowedHosts?: readonly string[];
 }
 
-/**
- * Returns an address without the `/` at the end; `undefined` if calls may not go to it. An address
- * must be HTTP, with a host, and without credentials, query or fragment.
- *
- * @param documentUrl The base of relative addresses.
- */
+/** Returns an address without the `/` at the end; `undefined` if calls may not go to it. */
 export function baseAddress(address: string, documentUrl?: string): string | undefined {
   const url = attemptOr(undefined, () => new URL(address, documentUrl));
   if (url === undefined) return undefined;

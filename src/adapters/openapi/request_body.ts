@@ -232,8 +232,6 @@ const MAX_SCHEMAS = 16;
 /**
  * Returns the schema of an operation's results: the JSON of each successful response, and `null` for
  * a response without a body. `default` counts only if no successful response is described.
- *
- * @returns The schema, or `undefined` if results cannot be checked.
  */
 export function readReturns(
   context: ReadContext,
