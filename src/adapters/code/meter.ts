@@ -83,7 +83,6 @@ export function meterModule(module: Uint8Array): Uint8Array<ArrayBuffer> {
   return join(parts);
 }
 
-/** Returns the number of the imported handler; -1 if there is none. */
 function findHandler(section: Reader): number {
   const count = section.number();
   for (let index = 0; index < count; index++) {

@@ -141,7 +141,6 @@ function declareTool(tool: Tool, named: NamedTypes): Declaration {
   };
 }
 
-/** Writes the comment about the tools without a declaration. */
 function note(left: readonly Declaration[], names: number): string {
   if (left.length === 0) return "";
   const ids = left.slice(0, names).map(({ tool }) => tool.id).join(", ");

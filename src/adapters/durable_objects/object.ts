@@ -211,7 +211,6 @@ class ObjectEntries {
     await this.#setAlarm(now);
   }
 
-  /** Sets the alarm for the first entry that expires or is due, if the set alarm is later. */
   async #setAlarm(now: number): Promise<void> {
     const [first] = this.#entries.rows<Readonly<Record<string, number | null>>>(
       "select (select min(expires) from entries where expires is not null) as expires, " +

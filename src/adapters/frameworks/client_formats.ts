@@ -92,7 +92,6 @@ interface Assembly {
 
 export interface ClientFormat {
   readonly whole: string;
-  /** The function for streamed responses. By default, `whole` with the field `stream`. */
   readonly streamed?: string;
   readonly conversation: "messages" | "input" | "contents";
   /** The field of a request with the tools and their settings. By default, the request itself. */

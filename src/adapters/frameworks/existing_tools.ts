@@ -23,7 +23,6 @@ export const ANY_CONTEXT: StandardSchema = {
   "~standard": { version: 1, vendor: "plue", validate: (value) => ({ value }) },
 };
 
-/** Returns the block of a part of a result, in any of the forms of the frameworks. */
 function blockOf(part: unknown): ContentBlock {
   const { type, text, image_url, metadata, ...rest } = Object(part);
   if (typeof text === "string") return { type: "text", text };

@@ -59,7 +59,6 @@ interface Runnable<Of extends Target> {
   }>;
 }
 
-/** Exports the tools of a framework, and returns the function that runs their calls. */
 export function runnable<Of extends Target, Context>(
   target: Of,
   source: Exportable,

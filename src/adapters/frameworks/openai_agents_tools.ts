@@ -92,7 +92,6 @@ function isDecided(runContext: unknown, toolName: string, callId: string): boole
   return context.isToolApproved?.({ toolName, callId }) !== undefined;
 }
 
-/** Writes a result with blocks. The SDK sends it to the Responses API. */
 function outputOf(call: AnsweredCall, result: ToolResult): string | AgentsOutput[] {
   const written = encodeResult(OPENAI_RESPONSES, call, result);
   if (written.type === "tool_search_output") return "";

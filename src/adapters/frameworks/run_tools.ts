@@ -162,7 +162,6 @@ class ToolLoop<Context> {
   readonly #target: Target;
   readonly #format: ClientFormat;
   readonly #create: ReturnType<typeof createOf>;
-  /** The options of the exports after the first one. */
   readonly #later: ExportOptions | undefined;
   readonly #context: Context;
   readonly #messages: unknown[];

@@ -38,7 +38,6 @@ const REJECTIONS: Readonly<Record<Rejection, readonly [number, ProblemCode, stri
   insufficient: [403, "insufficient_scope", "The token needs the scopes: ", "insufficient_scope"],
 };
 
-/** Makes the response that rejects a caller. `insufficient` needs `scopes`: the required scopes. */
 export type Challenger = (why: Rejection, scopes?: readonly string[]) => Response;
 
 export function createChallenger({ resource }: ChallengeOptions): Challenger {

@@ -144,7 +144,6 @@ const TOO_MANY_STREAMS: Problem = {
   headers: { "retry-after": "60" },
 };
 
-/** Streams a source that follows changes, in a slot of the caller. */
 export function followingResponse(request: ToolRequest, follow: () => FrameSource): Response {
   const release = takeSlot(request);
   if (release === undefined) return problemResponse(TOO_MANY_STREAMS);

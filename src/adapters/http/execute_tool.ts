@@ -231,7 +231,6 @@ function nameIn({ call }: PreparedCall): string {
   return "ticket" in call ? "" : call.name;
 }
 
-/** The failure of a result with a getter that returns another value than when it was checked. */
 export function resultChanged(prepared: PreparedCall): ToolFailure {
   const why = "a getter of the result returned another value than when it was checked";
   return ToolResult.error("invalid_result", `Cannot call "${nameIn(prepared)}": ${why}`);

@@ -91,7 +91,6 @@ interface LastNarrowed extends Pick<Caller, "role" | "maxRisk"> {
   readonly kept: Toolset;
 }
 
-/** Returns true if a caller has these rights, and no others. */
 function hasRights(caller: Caller, { role, scopes, maxRisk }: LastNarrowed): boolean {
   if (!isPlain(caller) || caller.role !== role || caller.maxRisk !== maxRisk) return false;
   const own = caller.scopes ?? [];

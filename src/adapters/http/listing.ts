@@ -18,7 +18,6 @@ import { json, noSuchTool, problemResponse, refuseQuery, RequestError } from "./
 
 export type MakeBridge = (toolset: Toolset) => Toolset;
 
-/** Returns the tools for a request: the caller's toolset, or the bridge to it. */
 export type ShowTools = (toolset: Toolset, throughBridge: boolean) => Toolset;
 
 export function showThrough(bridge: MakeBridge | undefined): ShowTools {

@@ -14,7 +14,6 @@ const HEADER = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?
 const NO_TRACE = "0".repeat(32);
 const NO_SPAN = "0".repeat(16);
 
-/** Reads the header `traceparent`; `undefined` if it is malformed. */
 export function readTraceParent(header: string | null): TraceParent | undefined {
   if (header === null || header.length > 512) return undefined;
   const [, version, traceId, spanId, flags = "", rest] = HEADER.exec(header.trim()) ?? [];
@@ -140,7 +139,6 @@ export function serveMetrics(): HttpPart {
 /** The time for which the state of the queue is cached, in milliseconds. */
 const QUEUE_MS = 5_000;
 
-/** Makes a function that returns the state of the server's task queue; `undefined` without a queue. */
 function queueReader(server: ToolServer): () => Promise<TaskQueueState | undefined> {
   let readAt = -Infinity;
   let state: TaskQueueState | undefined;

@@ -15,7 +15,6 @@ export const checkObject: check.Check<Record<string, unknown>> = check.createChe
 /** The check of a whole number from 1. It throws a `RangeError`. */
 export const checkCount: check.Check<number> = check.wholeFrom(1);
 
-/** The check of an object that has a method. */
 export function having(method: string, name: string): check.Check<Record<string, unknown>> {
   return check.createCheck(
     name,

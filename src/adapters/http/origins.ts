@@ -9,13 +9,11 @@ import { badRequest, type Header, type Problem, problemResponse } from "./respon
 
 const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
 
-/** Makes the check of a request's `Host` and `Origin`. */
 export function createGuard(options: GuardOptions): (request: Request) => Problem | undefined {
   const { allowedHosts = LOOPBACK, allowedOrigins = [] } = options;
   const hosts = allowedHosts === "any" ? undefined : new Set(allowedHosts.map(hostName));
   const origins = new Set(allowedOrigins.map(originOf));
 
-  /** Returns the origin of a URL whose host is allowed, or the problem. */
   function originOrProblem(start: string): string | Problem {
     // workerd joins two Host headers to one, which makes the URL invalid.
     if (!URL.canParse(start)) return badRequest("The request must name one host");

@@ -17,7 +17,6 @@ import {
 import { RequestError, SAFE_HEADERS } from "./responses.ts";
 
 export interface ListingQuery {
-  /** The selection of the caller's tools; `undefined` for all of them. */
   readonly selection: select.Selection | undefined;
   /** Words to search for; the best match comes first. If `undefined`, tools are listed by id. */
   readonly search: string | undefined;
@@ -27,7 +26,6 @@ export interface ListingQuery {
   /** The target to export to; `undefined` for the handler's own format. */
   readonly format: string | undefined;
   readonly bridge: boolean;
-  /** The maximum number of tokens of an export. */
   readonly tokens: number | undefined;
   /** True if an export lists the parts of tools that the target cannot express. */
   readonly losses: boolean;
@@ -140,7 +138,6 @@ export function readListingQuery(url: string): ListingQuery {
   return url.includes("?") ? readParameters(new URL(url).searchParams) : NO_QUERY;
 }
 
-/** Reads the parameters of a query, and rejects unknown ones. */
 export function readValues(parameters: URLSearchParams, known: readonly string[]): QueryValues {
   const values: Record<string, unknown> = {};
   for (const [parameter, value] of parameters) {
@@ -235,7 +232,6 @@ export function pageOf(value: unknown): Page {
   return { body, etag: `"${fingerprint(body)}"` };
 }
 
-/** True if the client's copy is current, by its `If-None-Match`. */
 export function isCurrent(ifNoneMatch: string | null, etag: string): boolean {
   if (ifNoneMatch === null) return false;
   if (ifNoneMatch.trim() === "*") return true;

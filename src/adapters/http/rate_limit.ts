@@ -108,7 +108,6 @@ const CHECKS = {
 
 interface ReadLimit {
   readonly window: RateLimitWindow;
-  /** Calls `take` of the store, with the time limit. */
   take(...request: Parameters<RateLimitStore["take"]>): Promise<RateLimitCount>;
 }
 

@@ -98,7 +98,6 @@ export type HttpPart = (server: ToolServer) => PartHooks;
 export interface ServerSetup {
   /** The caller without `authorize`. @default {{}} */
   readonly everyone?: Caller;
-  /** Returns the bridge of the callers' tools. @default {no bridge} */
   readonly bridge?: ((toolset: Toolset) => Toolset) | undefined;
   /** Creates the dispatcher if the options have none. @default {one without layers} */
   readonly createDispatcher?: (options: DispatcherOptions) => Dispatcher;

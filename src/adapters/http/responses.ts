@@ -203,7 +203,6 @@ export class ProblemError extends Error {
   }
 }
 
-/** Returns the problem for an error, without details of an unexpected one. */
 export function problemOfThrown(error: unknown): Problem {
   return error instanceof ProblemError ? error.problem : {
     status: 500,

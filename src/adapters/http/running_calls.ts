@@ -145,13 +145,11 @@ export interface AccessCall {
   readonly outcome: string | undefined;
 }
 
-/** Observes a request. `answer` fills in the record of the request. */
 export type RequestObserver = (
   request: Request,
   answer: () => Response | Promise<Response>,
 ) => Promise<Response>;
 
-/** One call of a request, while it runs. */
 export interface RequestCall {
   /** Records the first result only: the client may disconnect while the result is sent. */
   end(result: ToolResult): void;

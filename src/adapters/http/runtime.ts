@@ -98,7 +98,6 @@ export function messagesOf(error: unknown, length = 300): string {
   return outer.includes(inner) ? outer : `${outer} (${inner})`;
 }
 
-/** Returns true if a request was not sent for lack of a connection. */
 export function wasNotSent(error: unknown): boolean {
   return causesOf(error).some((cause) =>
     // Deno sets no code.

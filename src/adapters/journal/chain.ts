@@ -14,9 +14,7 @@ export function hashWith(key?: string): Hash {
 const HASH_LENGTH = 43;
 const BEFORE = '{"previous":"';
 const AFTER = ',"hash":"';
-/** The length of the start of a line: `{"previous":"…",`. */
 const FIELDS_START = BEFORE.length + HASH_LENGTH + 2;
-/** The length of the end of a line: `,"hash":"…"}`. */
 const END_LENGTH = AFTER.length + HASH_LENGTH + 2;
 
 /** The number and the hash of a record. */
@@ -27,7 +25,6 @@ export interface JournalHead {
 
 export const NO_RECORD: JournalHead = { sequence: 0, hash: "A".repeat(HASH_LENGTH) };
 
-/** Writes the next line of a chain, and returns it with the new head. */
 export function nextLine(
   { sequence: last, hash: previous }: JournalHead,
   { kind, ...fields }: { readonly kind?: unknown; readonly [name: string]: unknown },

@@ -135,7 +135,6 @@ async function lock(path: string): Promise<() => void> {
   return () => db.close();
 }
 
-/** Returns the paths of the files of a journal, oldest first. */
 async function filesOf(path: string): Promise<string[]> {
   const { basename, dirname } = node("node:path");
   const name = basename(path);

@@ -99,7 +99,6 @@ function plain(name: string): string {
 }
 
 const REFERENCES = ["$ref", "$dynamicRef", "$recursiveRef"];
-/** Keywords whose subschemas describe values with a name. */
 const NAMED = ["properties", "$defs", "definitions"];
 /** Keywords whose subschemas describe values without a known name. */
 const UNNAMED = ["patternProperties", "dependentSchemas", "dependencies"];

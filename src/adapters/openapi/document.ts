@@ -88,7 +88,6 @@ export function credentialKeys(document: ApiDocument): ReadonlySet<string> {
   return keys;
 }
 
-/** The hints that follow from a method, by RFC 9110. */
 export const METHOD_HINTS: ReadonlyMap<string, ToolAnnotations> = new Map<string, ToolAnnotations>([
   ["get", { readOnlyHint: true, idempotentHint: true }],
   ["head", { readOnlyHint: true, idempotentHint: true }],
@@ -204,13 +203,11 @@ export function baseAddress(address: string, documentUrl?: string): string | und
   return href.endsWith("/") ? href.slice(0, -1) : href;
 }
 
-/** The address of the first allowed server, and the problem of the servers that precede it. */
 export interface FoundServer {
   readonly address: string | undefined;
   readonly problem: string;
 }
 
-/** Finds the first server in a list of Server Objects to which calls may be sent. */
 export function findServer(servers: unknown, options: ServerOptions): FoundServer {
   const { documentUrl } = options;
   let problem = "No server has an address that calls may go to: give baseUrl";

@@ -33,7 +33,6 @@ export function mediaTypes(content: JsonRecord): readonly string[] {
     .map(({ key }) => key);
 }
 
-/** A media type in lower case, without parameters. */
 export function plainType(type: string): string {
   return type.split(";", 1).join("").trim().toLowerCase();
 }
@@ -258,7 +257,6 @@ export function readReturns(
   return context.schemas.withDefinitions(schema, "output");
 }
 
-/** Adds the schemas of one response, or returns the reason why it has none. */
 function addResponse(
   context: ReadContext,
   raw: unknown,

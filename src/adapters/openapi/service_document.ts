@@ -39,7 +39,6 @@ export const OPENAPI_CHECKS: { readonly [Option in keyof OpenApiOptions]-?: Chec
   securitySchemes: createCheck("an object", isObject),
 };
 
-/** Writes the document of tools that were exported to `openapi@3.1`. */
 export function openApiDocument(
   exported: formats.ExportResult<formats.OpenApiDocument>,
   options: OpenApiOptions,

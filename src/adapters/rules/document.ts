@@ -84,7 +84,6 @@ export function readRules(documents: readonly RuleDocument[]): readonly Rule[] {
   });
 }
 
-/** A condition of a rule. Returns the problem of a call that does not meet it. */
 export type Condition = (call: CallFacts) => string | undefined | Promise<string | undefined>;
 
 export function ruleOf(document: RuleDocument, others: readonly Condition[], at = ""): Rule {

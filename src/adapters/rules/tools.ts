@@ -39,7 +39,6 @@ export function readLabels(action: string, labels: object): check.ToolLabels {
   return check.readFields(action, labels, LABELS);
 }
 
-/** The operator's labels of the tools that match. */
 export type LabelPattern = readonly [matches: Matcher, labels: check.ToolLabels];
 
 export function rulesOf(
