@@ -31,11 +31,10 @@ await printError({ library: new URL("https://example.com/libplue.so") });
 await attachment.detach();
 // Here the library is a URL, and the end of the block detaches the runtime.
 {
-  await using again = await attachNative(registry, {
+  await using _again = await attachNative(registry, {
     library: pathToFileURL(path),
     koffi: findKoffi(),
   });
-  again.refresh();
 }
 console.log("attached again");
 // Only this attachment could keep the process running, and it must not.

@@ -30,11 +30,9 @@ export interface AttachNativeOptions {
    * @default Everything that is registered.
    */
   readonly selection?: Selection | undefined;
-  /** Runs the calls. If omitted, a dispatcher is created from `dispatch`. */
-  readonly dispatcher?: ToolDispatcher | undefined;
   /** Stores tasks. If omitted, native code cannot start tasks. */
   readonly tasks?: CallTasks | undefined;
-  /** Options for the dispatcher that is created. */
+  /** Options for the dispatcher that runs the calls. */
   readonly dispatch?: ToolDispatcherOptions | undefined;
   /**
    * How native threads wake this one. `"callback"` is faster, and only for Bun from 1.4 on; `"fd"`
@@ -53,11 +51,6 @@ export interface AttachNativeOptions {
 export interface NativeAttachment extends AsyncDisposable {
   /** How native threads wake this one. */
   readonly wake: WakeKind;
-  /**
-   * Calls the tools' availability functions, and sends libplue the list if it has changed. This also
-   * happens when the registry changes, after calls, and every second.
-   */
-  refresh(): void;
   /**
    * Leaves libplue: running calls fail with `runtime_gone`, and their tools are aborted. Resolves
    * when no native thread can call into this runtime. The registry does not change.
@@ -94,11 +87,12 @@ export async function attachNative(
 ): Promise<NativeAttachment> {
   const runtime = await guestRuntime(options.koffi);
   const wake = chooseWake(runtime, options.wake ?? (process.env["PLUE_WAKE"] || undefined));
-  const dispatcher = options.dispatcher ?? new ToolDispatcher(registry, options.dispatch);
+  const { selection, tasks } = options;
+  const dispatcher = new ToolDispatcher(registry, options.dispatch);
   const guest = await Guest.attach({
     runtime,
     library: pathOf(options.library),
-    tools: { registry, dispatcher, selection: options.selection, tasks: options.tasks },
+    tools: { registry, dispatcher, selection, tasks },
     wake,
     keepAlive: options.keepAlive ?? true,
   });
@@ -109,12 +103,7 @@ export async function attachNative(
     process.off("exit", leave);
     return guest.detach();
   };
-  return Object.freeze({
-    wake,
-    refresh: () => guest.refresh(),
-    detach,
-    [Symbol.asyncDispose]: detach,
-  });
+  return Object.freeze({ wake, detach, [Symbol.asyncDispose]: detach });
 }
 
 function chooseWake({ name, wakes }: GuestRuntime, wanted: string | undefined): WakeKind {
@@ -187,10 +176,6 @@ export class Guest {
       throw error;
     }
     return guest;
-  }
-
-  refresh(): void {
-    this.#bridge.refresh();
   }
 
   /** Fails running calls and accepts no others. Does not wait, because the process ends. */

@@ -48,7 +48,7 @@ export function runSidecar(options: SidecarOptions = {}): void {
       console.error("plue-sidecar: unhandled rejection of a promise:", describeThrown(reason));
     }
   });
-  const sidecar = startSidecar({
+  const crash = startSidecar({
     runtime: runtimeName(),
     open: (events) => openSidecarSocket(DESCRIPTOR, events),
     load: (module) => loadTools(options.tools, module),
@@ -58,7 +58,7 @@ export function runSidecar(options: SidecarOptions = {}): void {
   });
   process.on("uncaughtException", (error) => {
     // If the module of tools has a listener too, that listener handles the exception.
-    if (process.listenerCount("uncaughtException") === 1) sidecar.crash(error);
+    if (process.listenerCount("uncaughtException") === 1) crash(error);
   });
 }
 
@@ -77,7 +77,6 @@ const { Bun: bun, Deno: deno } = globalThis as unknown as {
   readonly Deno?: { readonly version: { readonly deno: string } };
 };
 
-/** Frees unused memory immediately. */
 function collectGarbage(): void {
   if (bun !== undefined) return bun.gc(true);
   process.getBuiltinModule("node:v8").setFlagsFromString("--expose-gc");
@@ -130,7 +129,6 @@ function isOfPermissions(error: unknown): boolean {
   return name === "NotCapable" || code === "ERR_ACCESS_DENIED";
 }
 
-/** The size of the receive buffer on Deno and Node. */
 const READ_BYTES = 64 * 1024;
 
 /** Opens the socket that libplue left on a descriptor. No event is sent before this returns. */
@@ -249,14 +247,12 @@ const EXIT = { done: 0, failed: 1, notAHost: 2 } as const;
 /** The maximum time to dispose of the tools after the host has disconnected. */
 const DISPOSE_WITHIN_MS = 5_000;
 
-/** A sidecar that serves its host. */
-export interface Sidecar {
-  /** Ends the process because of an uncaught exception, with a message for the host. */
-  crash(error: unknown): void;
-}
-
-/** Serves the host until it disconnects; then disposes of the tools, and ends the process. */
-export function startSidecar(own: SidecarProcess): Sidecar {
+/**
+ * Serves the host until it disconnects; then disposes of the tools, and ends the process.
+ *
+ * @returns Ends the process because of an uncaught exception, with a message for the host.
+ */
+export function startSidecar(own: SidecarProcess): (error: unknown) => void {
   let tools: NativeTools | undefined;
   let isEnding = false;
 
@@ -298,15 +294,12 @@ export function startSidecar(own: SidecarProcess): Sidecar {
     },
     end: () => void end(),
   });
-  return {
-    crash(error) {
-      own.log(error);
-      bridge.giveUp(`The tool process ended: ${summaryOf(error)}`);
-    },
+  return (error) => {
+    own.log(error);
+    bridge.giveUp(`The tool process ended: ${summaryOf(error)}`);
   };
 }
 
-/** The maximum length of an exception's summary, in characters. */
 const MAX_SUMMARY = 300;
 
 /**

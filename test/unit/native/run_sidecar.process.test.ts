@@ -20,7 +20,7 @@ function start(options: Partial<sidecars.SidecarProcess> = {}, registry = fakeRe
   const replies: Reply[] = [];
   const events: string[] = [];
   let socket: sidecars.SidecarSocketEvents | undefined;
-  const sidecar = sidecars.startSidecar({
+  const crash = sidecars.startSidecar({
     runtime: "fake 1.0",
     collectGarbage: () => void events.push("collect"),
     open(opened) {
@@ -41,7 +41,7 @@ function start(options: Partial<sidecars.SidecarProcess> = {}, registry = fakeRe
   return {
     replies,
     events,
-    sidecar,
+    crash,
     async send(...frames: readonly Uint8Array[]) {
       socket?.data(join(...frames));
       await settle();
@@ -102,7 +102,7 @@ describe("startSidecar()", () => {
     it(`reports an uncaught exception: ${message}`, async () => {
       const host = start();
       await host.send(configure);
-      host.sidecar.crash(thrown);
+      host.crash(thrown);
       const failed = host.replies.filter(({ type }) => type === "failed");
       assertEquals(failed.map(({ value }) => value), [`The tool process ended: ${message}`]);
       assertEquals(host.events.slice(1), ["end", "exit 1"]);
