@@ -63,7 +63,6 @@ export class CallContext implements ToolContext<never, never, never> {
     return this.#call.deadline.signal;
   }
 
-  /** The services of the registry, overridden by the call's services. */
   get services(): Services {
     const { runtime, options: { services } } = this.#call;
     return services === undefined
@@ -133,10 +132,8 @@ function overlay(below: Services, above: Services): Services {
   return Object.setPrototypeOf({ ...below, ...defined(above) }, Object.getPrototypeOf(below));
 }
 
-/** The data of resumed calls. */
 export const resumptions: WeakMap<ToolCall, Resumption> = new WeakMap();
 
-/** The information about a call for hooks, rules and approvers. */
 export class CallView implements CallInfo {
   readonly tool: Tool;
   readonly sessionId: string | undefined;
@@ -168,10 +165,6 @@ export class CallView implements CallInfo {
 
   get signal(): AbortSignal {
     return this.#call.deadline.signal;
-  }
-
-  get remainingMs(): number {
-    return this.#call.deadline.remainingMs;
   }
 
   /** A frozen copy, so that a hook cannot change the validated arguments. */

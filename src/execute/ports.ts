@@ -24,8 +24,6 @@ export interface CallInfo {
   readonly resumed: boolean;
   /** Aborts when the call aborts. */
   readonly signal: AbortSignal;
-  /** The remaining time of the call, in milliseconds. */
-  readonly remainingMs: number;
   /**
    * A frozen copy of the arguments. In `before`, they are parsed but not yet validated; later, they
    * are the tool's arguments. `undefined` if the call has ended before its arguments were parsed.

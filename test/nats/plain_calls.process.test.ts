@@ -11,7 +11,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import * as plue from "@plue/tools";
 import type { ToolDefinition } from "@plue/tools";
 import { memoryCallStore, storedTickets } from "@plue/tools/calls";
-import type { TraceParent } from "@plue/tools/core";
+import type { Layer, TraceParent } from "@plue/tools/core";
 import { remoteTools, serveTools } from "@plue/tools/nats";
 import { SECRET, TestServer, withServer } from "./server.ts";
 import {
@@ -302,9 +302,12 @@ describe("Plain calls over NATS", () => {
 
   withWorld("sends the remaining time of a call to the worker", async (world) => {
     const remaining = event<number>();
-    await world.serve([ping], {
-      dispatcher: { hooks: { before: ({ remainingMs }) => remaining.come(remainingMs) } },
-    });
+    const layer: Layer = {
+      name: "remaining",
+      stage: "run",
+      observe: () => ({ toolStarted: (call) => remaining.come(call.deadline.remainingMs) }),
+    };
+    await world.serve([ping], { dispatcher: { layers: [layer] } });
     const { dispatcher } = await world.call();
     await dispatcher.dispatch({ name: "ping" }, { timeoutMs: 20_000 });
     const ms = await remaining.came;
