@@ -149,7 +149,6 @@ interface Wait {
   /** True after the end of the wait, which stays in the list until all inner waits have ended. */
   hasEnded: boolean;
   readonly outer: Wait | undefined;
-  /** Interrupts the wait, and then calls `next`. */
   readonly interrupt: (next: () => void) => void;
 }
 
@@ -176,7 +175,6 @@ export class KernelCall implements CheckedCall, QuickWait<Wait> {
   #isOver = false;
   #isEnded = false;
   #wait: Wait | undefined;
-  /** The failure of an aborted or timed-out call. */
   #interruption: ToolFailure | undefined;
   #deadline: Deadline | undefined;
   #context: CallContext | undefined;
@@ -718,7 +716,6 @@ function isGenerator(value: unknown): value is Generator {
     Symbol.asyncIterator in value;
 }
 
-/** Returns the id that the caller has chosen for the call. */
 export function chosenCallId(request: Partial<ToolCall> | null | undefined): string | undefined {
   const callId = request?.callId;
   return isWord(callId) ? clip(callId, MAX_CALL_ID) : undefined;

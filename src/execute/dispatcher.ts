@@ -49,7 +49,6 @@ export class Kernel implements CallShared {
     fail(`${MAKE} for the toolset "${name}"`, "register its tools first");
   }
 
-  /** Returns the dispatcher of these layers for the tools of a toolset. */
   withToolset(toolset: Toolset): Dispatcher {
     return new Dispatcher(toolset, this as DispatcherOptions);
   }
@@ -256,13 +255,11 @@ export class Dispatcher {
   }
 }
 
-/** Returns the name in a call; `undefined` if the call has no name or cannot be read. */
 function readName(request: Partial<ToolCall> | null | undefined): string | undefined {
   const name: unknown = attemptOr(undefined, () => request?.name);
   return isText(name) ? name : undefined;
 }
 
-/** The name in a call, for messages. */
 export function nameIn(request: Partial<ToolCall> | null | undefined): string {
   return clip(readName(request) ?? "");
 }

@@ -20,11 +20,7 @@ import type { InterruptCause } from "./deadline.ts";
 
 const MAX_MESSAGE = 2_000;
 
-/** Details of a failure in addition to its code and message. */
-export type FailureDetails = Pick<
-  FailureOptions,
-  "issues" | "acknowledged" | "retryable" | "retryAfterMs" | "ran"
->;
+export type FailureDetails = Omit<FailureOptions, "durationMs">;
 
 /**
  * An error that ends its call with this code and message. Layers and functions of a tool's context
@@ -52,7 +48,6 @@ export function failure(
   );
 }
 
-/** The failure of a call whose arguments or result do not match a schema. */
 export function validationFailure(
   code: "invalid_arguments" | "invalid_result",
   id: string,

@@ -51,7 +51,6 @@ interface Owner {
   readonly running: Map<string, KeyOf<Promise<ToolResult>>>;
   /** In the order in which the calls ended, so the first result expires first. */
   readonly results: Map<string, KeptResult>;
-  /** The size of the results, in bytes of JSON. */
   bytes: number;
 }
 

@@ -37,7 +37,6 @@ export interface SlotRequest {
   cancel(): void;
 }
 
-/** Limits the number of running calls, in total and per key. */
 export class ConcurrencyLimiter {
   readonly #limits: Required<ConcurrencyLimits>;
   readonly #running: Map<string, number> = new Map();

@@ -45,7 +45,6 @@ class Suspended extends CallFailure {
 /** The error of a question that cannot be answered. Unless the tool catches it, the call fails. */
 const cannotAsk = (why: string): CallFailure => new CallFailure("input_unavailable", why);
 
-/** The settings of the questions of a dispatcher. */
 export interface QuestionSettings {
   readonly tickets: CallTickets | undefined;
   /** The time limit for an answer during the call, in milliseconds. */
@@ -81,7 +80,6 @@ export class QuestionSession {
     return handled(this.#ask(key, KEY.test(key), fields));
   }
 
-  /** Asks for approval of the call. */
   askApproval(message: string): Promise<Answer> {
     return this.#ask(APPROVAL_KEY, true, { kind: "approval", message });
   }
@@ -358,7 +356,6 @@ function readQuestion(
   return { key, kind, message, ...more, schema: frozenCopy(schema) ?? true };
 }
 
-/** Reads an answer; returns `undefined` for other values. */
 export function readAnswer(value: unknown): Answer | undefined {
   if (!isObject(value)) return undefined;
   const { action, content } = value;

@@ -121,10 +121,8 @@ export interface DispatchContext {
 
 /** The stored data of a question or a step. JSON. */
 export interface KeptAnswer {
-  /** A fingerprint of the question. */
   readonly fingerprint?: string;
   readonly answer?: Answer;
-  /** The result of the step. */
   readonly result?: unknown;
 }
 
@@ -137,7 +135,6 @@ export interface CallMemory {
 export interface RepairedArguments {
   /** The repaired arguments, as JSON. */
   readonly arguments: unknown;
-  /** The changes, for the result. */
   readonly repairs: readonly ArgumentRepair[];
 }
 
@@ -161,7 +158,6 @@ export interface ReturnedTicket extends Pick<WaitingCall, "now"> {
   readonly principal: string | undefined;
   /** The host's context. It must equal the context of the suspended call. */
   readonly context?: unknown;
-  /** Returns the caller's tool with an id. */
   readonly findTool: (id: string) => Tool | undefined;
   /** The run that resumes the call, as JSON. Later attempts of the run can use the ticket again. */
   readonly run?: unknown;

@@ -69,7 +69,6 @@ export class Registry implements ToolHost {
   /** Checks the tools' schemas when tools are registered, and compiles the schemas. */
   readonly engine: SchemaEngine;
   readonly #settings: RegistrySettings;
-  /** The configuration of tools, by id. */
   readonly #config: Map<string, unknown>;
   /** The registered tools by id, in order of registration. */
   readonly #entries: Map<string, RegisteredTool> = new Map();

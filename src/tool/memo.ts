@@ -77,7 +77,6 @@ export class BoundedMap<K, V> {
     }
   }
 
-  /** Removes an entry. Returns true if it existed. */
   delete(key: K): boolean {
     this.#weight -= this.#entries.get(key)?.weight ?? 0;
     return this.#entries.delete(key);

@@ -228,7 +228,6 @@ function koffiSymbols(koffi: Koffi, path: string): Libplue {
   return functions as Libplue;
 }
 
-/** The loaded libraries, by their paths. */
 const libraries = new Map<string, Libplue>();
 
 /** Reads from a descriptor with `node:net`, which Deno and Node have. */

@@ -35,7 +35,6 @@ export interface HostBridgeOptions {
   onShutdown?(): void;
   /** Called when the tools could not be loaded, after the host has received the reason. */
   onFailed?(): void;
-  /** Called when a call with large arguments has ended. */
   onLargeCall?(): void;
   /** Calls a function at an interval. By default, a timer that does not keep the process alive. */
   readonly tick?: Ticker;

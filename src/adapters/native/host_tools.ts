@@ -30,7 +30,6 @@ interface NativeConfig {
   readonly selection: select.Selection;
   /** The options of the bridge to the tools; absent if the host uses the tools directly. */
   readonly bridge?: ToolBridgeOptions;
-  /** The tools' configurations, by id. */
   readonly config: { readonly [id: string]: unknown } | undefined;
 }
 

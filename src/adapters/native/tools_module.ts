@@ -86,7 +86,6 @@ export async function importToolsModule(name: string): Promise<Readonly<Record<s
   }
 }
 
-/** The maximum number of a module's errors in a message. */
 const MAX_MISTAKES = 3;
 
 /** The position of an error in a module, as runtimes report it. */

@@ -25,7 +25,6 @@ export interface NatsCallStoreOptions
 const ACTION = "open the store";
 /** The space in a message for headers and signature, in bytes. */
 const OVERHEAD_BYTES = 1_024;
-/** The number of writes after which a process sweeps the bucket. */
 const WRITES_TO_SWEEP = 1_024;
 /** The minimum time between two sweeps of all processes, in milliseconds. */
 const SWEEP_EVERY_MS = 600_000;
@@ -263,7 +262,6 @@ class NatsDriver implements durable.StoreDriver {
     });
   }
 
-  /** Rejects a value that does not fit into one message of the server. */
   #checkSize(value: Uint8Array): void {
     const { max_payload: limit = durable.MAX_STORED_BYTES + OVERHEAD_BYTES } =
       this.#connection.info ?? {};

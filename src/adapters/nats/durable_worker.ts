@@ -33,7 +33,6 @@ export interface DurableWorkerSettings {
 
 /** The maximum delay of a call that workers reject, in milliseconds. A tool may set a longer one. */
 const LONGEST_DELAY_MS = 8_000;
-/** The pause of a worker with a wrong clock, in milliseconds. */
 const CLOCK_PAUSE_MS = 5_000;
 const ATTEMPT = "plue:attempt";
 

@@ -194,7 +194,6 @@ export class Offers {
     this.#parts = parts;
   }
 
-  /** Yields the list in the form of directory entries. */
   *#lists(): Generator<readonly [key: string, value: Record<string, readonly string[]>]> {
     const { link: { name }, registry, worker } = this.#settings;
     const isUp = (path: string): boolean => {

@@ -48,7 +48,6 @@ interface ServedCall {
   /** The number of bytes of events that may be sent. */
   credit: number;
   granted: number;
-  /** Called when the caller has granted more credit. */
   onCredit: () => void;
   silence: number;
   /** True while a large result or output waits to be sent. */

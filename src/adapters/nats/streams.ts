@@ -78,7 +78,6 @@ export interface StorageSettings {
   readonly maxBytes: number;
 }
 
-/** The defaults of streams and buckets. */
 export const STORAGE: StorageSettings = { replicas: 1, maxBytes: 1_073_741_824 };
 
 export const STORAGE_OPTIONS: {
@@ -153,7 +152,6 @@ export async function openRunStream(
   );
 }
 
-/** Returns the settings of a stream; `undefined` if there is none. */
 export async function configOf(
   { streams }: JetStreamManager,
   name: string,

@@ -124,7 +124,6 @@ export class Sync {
     return [...this.#tools.values()].map(({ tool }) => tool);
   }
 
-  /** Applies the entries with these keys. */
   update(keys: Iterable<string>, entries: Directory["entries"]): void {
     const { name } = this.#settings.link;
     const prefix = toolKey(`${name}.`);

@@ -160,7 +160,6 @@ export interface StoreLimits {
   readonly clock?: Pick<RegistryClock, "timestamp">;
 }
 
-/** The checks of these options. */
 export const STORE_LIMITS: {
   readonly [Name in keyof StoreLimits]-?: check.Check<Required<StoreLimits>[Name]>;
 } = {
@@ -179,12 +178,10 @@ export function entryWeight(key: string, bytes: number): number {
   return ENTRY_BYTES + key.length + bytes;
 }
 
-/** Returns the word of a key that names the principal. */
 export function ownerOf(key: string): string {
   return key.split(".", 2)[1] ?? "";
 }
 
-/** The error of a write that exceeds the quota of its principal. */
 export function quotaExhausted(): RangeError {
   return new RangeError("Cannot store a value: the quota of its principal is exhausted");
 }

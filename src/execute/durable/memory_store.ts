@@ -155,7 +155,6 @@ class Entries {
     return revision;
   }
 
-  /** Returns the entries that have not expired. */
   living(): readonly (readonly [string, Entry])[] {
     const now = this.#clock.timestamp();
     return [...this.#entries].filter(([, { expiresAt = Infinity }]) => expiresAt > now);

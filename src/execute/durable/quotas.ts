@@ -59,7 +59,6 @@ interface Share {
   /** The minimum time until the next measurement, in milliseconds. */
   pauseMs: number;
   measuring: Promise<void> | undefined;
-  /** The error of the last measurement. */
   failure: unknown;
 }
 

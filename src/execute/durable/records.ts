@@ -24,7 +24,6 @@ export interface RevisedRecord<R> {
 /** The maximum number of attempts of a change while other processes change the same record. */
 const MAX_TRIES = 32;
 
-/** The functions of a call store that records use. */
 type RecordStore = Pick<CallStore, "get" | "create" | "update">;
 
 /** Records of JSON in a call store. Every change is a compare-and-set on the revision. */

@@ -1,5 +1,6 @@
 /** Call stores over drivers for several kinds of storage; shards, and tables in SQLite. */
 
+import { fnv1a } from "../../tool/mod.ts";
 import * as stores from "./call_store.ts";
 import type { DueEntry } from "./call_store.ts";
 
@@ -22,7 +23,6 @@ export interface StoreWrite extends Pick<StoreRow, "key" | "expires"> {
   readonly due: number | null;
 }
 
-/** The parameters of `CallStore.due`. */
 export interface DueQuery {
   readonly kind: string;
   readonly before: number;
@@ -39,7 +39,6 @@ export interface StoreDriver {
   /** Yields the entries of `CallStore.list`. Entries may have expired if the driver has `now`. */
   list(prefix: string, after: string): AsyncIterable<StoreRow>;
   due(query: DueQuery): Promise<readonly DueEntry[]>;
-  /** Returns an explanation of an error of these functions. */
   explain(error: unknown): string;
   now?(): number;
 }
@@ -92,7 +91,6 @@ export function createCallStore(driver: StoreDriver): stores.CallStore {
   };
 }
 
-/** Checks a storage, and then creates its store. */
 export async function openCallStore(
   action: string,
   driver: StoreDriver & { check(): Promise<void> },
@@ -132,12 +130,7 @@ export function dueEntryOf(row: StoreRow): DueEntry {
 
 /** Returns the shard with the entries of a principal. Every process computes the same number. */
 export function shardOf(owner: string, shards: number): number {
-  // FNV-1a.
-  let hash = 0x811c9dc5;
-  for (let at = 0; at < owner.length; at++) {
-    hash = Math.imul(hash ^ owner.charCodeAt(at), 0x01000193);
-  }
-  return (hash >>> 0) % shards;
+  return fnv1a(owner) % shards;
 }
 
 export interface DuePage {
@@ -146,7 +139,6 @@ export interface DuePage {
   readonly isCut: boolean;
 }
 
-/** Compares entries by the order in which they are due. */
 export function compareDue(a: stores.DuePosition, b: stores.DuePosition): number {
   return a.dueAt - b.dueAt || (a.key < b.key ? -1 : Number(a.key > b.key));
 }

@@ -96,7 +96,6 @@ interface TaskTimes {
   readonly leaseMs: number;
   /** The interval at which changes of other processes are read. */
   readonly pollMs: number;
-  /** The name of this process. */
   readonly name?: string | undefined;
 }
 

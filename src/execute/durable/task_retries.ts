@@ -38,7 +38,6 @@ const RETRY_CHECKS = {
   codes: check.createCheck("a list of failure codes", (value) => isListOf(value, isFailureCode)),
 };
 
-/** Checks the retries of tools by their ids. */
 export const checkRetries: check.Check<Readonly<Record<string, TaskRetry>>> = (
   action,
   value,

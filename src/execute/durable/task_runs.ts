@@ -68,7 +68,6 @@ export interface RecoveredCall extends Pick<DispatchContext, "sessionId" | "mess
 
 /** The additions of a queue to the tasks of a process. */
 export interface TaskPolicy {
-  /** The name of the process. */
   readonly name?: string | undefined;
   /** Returns the record of a failed task that will run again; `undefined` if the task has ended. */
   retry(record: TaskRecord, result: ToolResult, now: number): TaskRecord | undefined;
@@ -151,7 +150,6 @@ export class TaskRuns {
     return record && tasks.isSeen(record, toolset) ? record : undefined;
   }
 
-  /** Called after the failure of a task was stored. */
   async failed(key: string, tool: string): Promise<void> {
     await this.#policy?.failed(this.records, key, tool).catch(this.log);
   }
@@ -162,12 +160,10 @@ export class TaskRuns {
     return { ...rest, ...this.records.touched(), holder: "", status, result };
   }
 
-  /** Returns true if the principal has the maximum number of running tasks. */
   isFull(owner: string): boolean {
     return this.#running.exceeded(owner, 1) !== undefined;
   }
 
-  /** Returns the failure `overloaded` if the owner has the maximum number of running tasks. */
   checkRunning(owner: string, toolId: string): ToolFailure | undefined {
     if (!this.isFull(owner)) return undefined;
     const count = this.#running.usedBy(owner);

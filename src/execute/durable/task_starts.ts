@@ -155,7 +155,6 @@ export async function answerTask(
   });
 }
 
-/** Returns the tool and the call of a new task, or the failure of a call that cannot start. */
 function admit(
   runs: TaskRuns,
   dispatcher: ToolDispatcher,

@@ -274,7 +274,6 @@ function readAnswers(
   return tooLarge(answered) ?? answered;
 }
 
-/** Returns an error if answers, or a ticket's data, are too large. */
 export function tooLarge(memory: object): string | undefined {
   return utf8Length(JSON.stringify(memory)) > MAX_MEMORY_BYTES
     ? `its answers and steps have more than ${MAX_MEMORY_BYTES} bytes of JSON together`

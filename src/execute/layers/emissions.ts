@@ -23,7 +23,6 @@ const MAX_PROGRESS_MESSAGE = 1_000;
 /** The number of dropped values, by call; most calls drop none. */
 const dropped: WeakMap<Call, number> = new WeakMap();
 
-/** Returns the number of values of a call that were not JSON or too large. */
 export function countDropped(call: Call): number {
   return dropped.get(call) ?? 0;
 }

@@ -89,7 +89,6 @@ const OPTIONS = { limit: check.wholeFrom(0), minScore: check.numberFrom(0) } sat
 /** For each source, the function that returns the index of all its tools. */
 export const providedIndexes: WeakMap<ToolSource, () => ToolIndex<ToolAnswer>> = new WeakMap();
 
-/** Finds the available tools of a toolset that match a query. */
 export function findTools(
   toolset: Toolset,
   query: string,

@@ -186,7 +186,6 @@ function stems(words: string): string[] {
   return splitWords(words, MAX_LINE).map(stem);
 }
 
-/** Checks the lines that a user adds to the lexicon. */
 export const checkLines: Check<readonly string[]> = (action, value, place) => {
   const isLine = (line: unknown): boolean =>
     typeof line === "string" && stems(line).length > 1 && line.split("=").length < 3 &&
