@@ -50,7 +50,7 @@ describe("each binding, of which the tools side is one, has", () => {
     assertEquals(cpp.map(([, name = ""]) => name.replaceAll("_", "")), Object.keys(statuses));
     assertEquals(cpp.filter(([, name = "", status]) => name.toUpperCase() !== status), []);
     assertEquals(numbersIn(python.errors, /^ {4}([A-Z_]+) = (\d+)$/gm), statuses);
-    const classes = namesIn(python.errors, /^ {4}code = Code\.(\w+)$/gm);
+    const classes = namesIn(python.errors, /^class \w+\(.*, code=Code\.(\w+)\):/gm);
     assertEquals(["ok", ...classes, "other"].sort(), Object.keys(statuses).sort());
     const { ok: _noCode, ...codes } = statuses;
     assertEquals(numbersIn(textOf("rust/src/error.rs"), /^ {4}(\w+) = (\d+),$/gm), codes);

@@ -83,8 +83,9 @@ class ToolError(Exception):
         #: The failure as a dict: "error", "message" and, for some codes, "issues" and others.
         self.details: Mapping[str, Any] = {} if details is None else details
 
-    def __init_subclass__(cls) -> None:
+    def __init_subclass__(cls, code: Code | None = None) -> None:
         super().__init_subclass__()
+        cls.code = code or cls.code
         # Only the first class of a code is registered: a program may derive others from it.
         ToolError._classes.setdefault(cls.code.name.lower(), cls)
 
@@ -95,64 +96,48 @@ class ToolError(Exception):
         return kind(str(details.get("message", "")), details)
 
 
-class UnknownToolError(ToolError):
-    code = Code.UNKNOWN_TOOL
+class UnknownToolError(ToolError, code=Code.UNKNOWN_TOOL): ...
 
 
-class UnavailableError(ToolError):
-    code = Code.UNAVAILABLE
+class UnavailableError(ToolError, code=Code.UNAVAILABLE): ...
 
 
-class DeniedError(ToolError):
-    code = Code.DENIED
+class DeniedError(ToolError, code=Code.DENIED): ...
 
 
-class NotExecutableError(ToolError):
-    code = Code.NOT_EXECUTABLE
+class NotExecutableError(ToolError, code=Code.NOT_EXECUTABLE): ...
 
 
-class InvalidArgumentsError(ToolError):
+class InvalidArgumentsError(ToolError, code=Code.INVALID_ARGUMENTS):
     """The arguments do not fit the tool's schema."""
 
-    code = Code.INVALID_ARGUMENTS
+
+class InvalidResultError(ToolError, code=Code.INVALID_RESULT): ...
 
 
-class InvalidResultError(ToolError):
-    code = Code.INVALID_RESULT
+class ApprovalRequiredError(ToolError, code=Code.APPROVAL_REQUIRED): ...
 
 
-class ApprovalRequiredError(ToolError):
-    code = Code.APPROVAL_REQUIRED
+class AbortedError(ToolError, code=Code.ABORTED): ...
 
 
-class AbortedError(ToolError):
-    code = Code.ABORTED
+class ToolTimeoutError(ToolError, TimeoutError, code=Code.TIMEOUT): ...
 
 
-class ToolTimeoutError(ToolError, TimeoutError):
-    code = Code.TIMEOUT
+class TransactionFailedError(ToolError, code=Code.TRANSACTION_FAILED): ...
 
 
-class TransactionFailedError(ToolError):
-    code = Code.TRANSACTION_FAILED
+class OutputTooLargeError(ToolError, code=Code.OUTPUT_TOO_LARGE): ...
 
 
-class OutputTooLargeError(ToolError):
-    code = Code.OUTPUT_TOO_LARGE
+class OverloadedError(ToolError, code=Code.OVERLOADED): ...
 
 
-class OverloadedError(ToolError):
-    code = Code.OVERLOADED
+class ThrewError(ToolError, code=Code.THREW): ...
 
 
-class ThrewError(ToolError):
-    code = Code.THREW
-
-
-class InputRequiredError(ToolError):
+class InputRequiredError(ToolError, code=Code.INPUT_REQUIRED):
     """The tool has questions: resume() continues the call with the ticket and the answers."""
-
-    code = Code.INPUT_REQUIRED
 
     @property
     def ticket(self) -> str:
@@ -163,43 +148,32 @@ class InputRequiredError(ToolError):
         return list(self.details.get("questions", []))
 
 
-class InputUnavailableError(ToolError):
-    code = Code.INPUT_UNAVAILABLE
+class InputUnavailableError(ToolError, code=Code.INPUT_UNAVAILABLE): ...
 
 
-class TicketRefusedError(ToolError):
-    code = Code.TICKET_REFUSED
+class TicketRefusedError(ToolError, code=Code.TICKET_REFUSED): ...
 
 
-class InvalidArgumentError(ToolError):
+class InvalidArgumentError(ToolError, code=Code.INVALID_ARGUMENT):
     """The library was called with a text with NUL, a bad option or a bad definition."""
 
-    code = Code.INVALID_ARGUMENT
+
+class WouldDeadlockError(ToolError, code=Code.WOULD_DEADLOCK): ...
 
 
-class WouldDeadlockError(ToolError):
-    code = Code.WOULD_DEADLOCK
+class RuntimeUnavailableError(ToolError, code=Code.RUNTIME_UNAVAILABLE): ...
 
 
-class RuntimeUnavailableError(ToolError):
-    code = Code.RUNTIME_UNAVAILABLE
+class RuntimeGoneError(ToolError, code=Code.RUNTIME_GONE): ...
 
 
-class RuntimeGoneError(ToolError):
-    code = Code.RUNTIME_GONE
+class RuntimeCrashedError(ToolError, code=Code.RUNTIME_CRASHED): ...
 
 
-class RuntimeCrashedError(ToolError):
-    code = Code.RUNTIME_CRASHED
+class ShutdownError(ToolError, code=Code.SHUTDOWN): ...
 
 
-class ShutdownError(ToolError):
-    code = Code.SHUTDOWN
+class OutOfMemoryError(ToolError, MemoryError, code=Code.OUT_OF_MEMORY): ...
 
 
-class OutOfMemoryError(ToolError, MemoryError):
-    code = Code.OUT_OF_MEMORY
-
-
-class UnknownTaskError(ToolError):
-    code = Code.UNKNOWN_TASK
+class UnknownTaskError(ToolError, code=Code.UNKNOWN_TASK): ...
