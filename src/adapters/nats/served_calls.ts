@@ -108,7 +108,9 @@ export class ServedCalls {
       if (connection.isClosed()) return;
       await within(this.#clock, CONFIRMED_MS, Promise.race([confirm(), connection.closed()]));
     };
-    const disarm = this.#clock.setTimeout(() => this.abort("the worker stops"), graceMs);
+    const disarm = this.#clock.setTimeout(() => {
+      for (const served of [...this.#running.values()]) this.#abort(served, "the worker stops");
+    }, graceMs);
     // Calls that arrive now are rejected, so that callers use another worker immediately.
     await confirmed(() => this.#calls.drain().catch(log));
     if (this.#running.size > 0) await new Promise<void>((resolve) => this.#onIdle = resolve);
@@ -116,10 +118,6 @@ export class ServedCalls {
     this.#stopTicking();
     this.#controls.unsubscribe();
     await confirmed(() => connection.flush().catch(noop));
-  }
-
-  abort(why: string): void {
-    for (const served of [...this.#running.values()]) this.#abort(served, why);
   }
 
   /** Aborts a call. If it has not started, its tool does not run. */
