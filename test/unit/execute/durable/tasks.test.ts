@@ -25,6 +25,7 @@ import {
   storedTickets,
   type TaskState,
 } from "../../../../src/execute/durable/mod.ts";
+import type { NamedCall } from "../../../../src/execute/durable/task_starts.ts";
 import { ToolResult } from "../../../../src/tool/mod.ts";
 import * as support from "../support.ts";
 import { deferred, FakeClock, type FakeTool, outcome } from "../support.ts";
@@ -66,7 +67,15 @@ function processOf(
     const { result } = await when(id, status);
     return result && outcome(result);
   };
-  return { clock, store, dispatcher, tasks, errors, start, when, asking, ended };
+  /** Runs a call that becomes a task, because it takes longer than 100 ms. */
+  const runLong = async (call: NamedCall, context: DispatchContext = ANN) => {
+    const running = tasks.run(dispatcher, call, context, { afterMs: 100 });
+    await clock.pass(100);
+    const task = await running;
+    assert("id" in task);
+    return task;
+  };
+  return { clock, store, dispatcher, tasks, errors, start, when, asking, ended, runLong };
 }
 
 /** Another process with the same store, after a time in which no lease was renewed. */
@@ -626,8 +635,7 @@ describe("a task", () => {
       assertEquals(await alive.tasks.recover(alive.dispatcher), 2);
       const { status, result } = await alive.when(id, ends[0] as TaskState["status"]);
       assertEquals([status, result && outcome(result), alive.errors.length], [...ends, reports]);
-      const other = await alive.when(plain.id, "completed");
-      assertEquals(other.result && outcome(other.result), "none");
+      assertEquals(await alive.ended(plain.id, "completed"), "none");
       assertEquals(received, callContext ? ["hang"] : []);
     }
   });
@@ -645,8 +653,7 @@ describe("a task", () => {
     const { clock } = alive;
     const dispatcher = new ToolDispatcher(alive.dispatcher.toolset, { ...kept, clock });
     assertEquals(await alive.tasks.recover(dispatcher), 1);
-    const { result } = await alive.when(task.id, "completed");
-    assertEquals(result && outcome(result), "done");
+    assertEquals(await alive.ended(task.id, "completed"), "done");
   });
 
   it("does not overwrite the record of the process that resumed it", async () => {
@@ -658,8 +665,7 @@ describe("a task", () => {
     await fast.when(id, "completed");
     work.resolve("slow");
     await slow.when(id, "completed");
-    const state = await fast.tasks.get(id, ANN);
-    assertEquals(state?.result && outcome(state.result), "fast");
+    assertEquals(await fast.ended(id, "completed"), "fast");
   });
 
   it("expires some time after its end", async () => {
@@ -766,7 +772,7 @@ describe("callTasks().run()", () => {
 
   it("returns a task with its progress for a longer call", async () => {
     const work = deferred<string>();
-    const { tasks, dispatcher, when, clock } = processOf([{
+    const { runLong, when } = processOf([{
       name: "slow",
       execute(_, { progress }) {
         progress(1, 2);
@@ -775,25 +781,22 @@ describe("callTasks().run()", () => {
     }]);
     const controller = new AbortController();
     const heard: unknown[] = [];
-    const running = tasks.run(dispatcher, { name: "slow" }, {
+    const { id } = await runLong({ name: "slow" }, {
       ...ANN,
       signal: controller.signal,
       progress: (progress) => void heard.push(progress),
-    }, { afterMs: 100 });
-    await clock.pass(100);
-    const task = await running;
-    assert("id" in task);
+    });
     controller.abort();
     assertEquals(heard, [{ done: 1, total: 2 }]);
     work.resolve("done");
-    const { result, progress } = await when(task.id, "completed");
+    const { result, progress } = await when(id, "completed");
     assertEquals([result && outcome(result), progress], ["done", { done: 1, total: 2 }]);
   });
 
   it("returns a task for a resumed call, even if its tool always runs as a task", async () => {
     for (const execution of ["either", "task"] as const) {
       const work = deferred<string>();
-      const { tasks, dispatcher, clock, ended } = processOf([{
+      const { dispatcher, runLong, ended } = processOf([{
         name: "slow",
         execution,
         async execute(_, { ask }) {
@@ -804,12 +807,9 @@ describe("callTasks().run()", () => {
       const waiting = await dispatcher.dispatch({ name: "slow" }, ANN);
       assert(isSuspended(waiting));
       const call = { name: "slow", ticket: waiting.ticket, answers: { name: YES } };
-      const running = tasks.run(dispatcher, call, ANN, { afterMs: 100 });
-      await clock.pass(100);
-      const task = await running;
-      assert("id" in task);
+      const { id } = await runLong(call);
       work.resolve("done");
-      assertEquals(await ended(task.id, "completed"), "accept done");
+      assertEquals(await ended(id, "completed"), "accept done");
     }
   });
 
@@ -821,13 +821,10 @@ describe("callTasks().run()", () => {
       execute: (_, { callId }) => (ids.push(callId), new Promise(() => {})),
     };
     const first = processOf([slow]);
-    const running = first.tasks.run(first.dispatcher, { name: "slow" }, ANN, { afterMs: 100 });
-    await first.clock.pass(100);
-    const task = await running;
-    assert("id" in task);
+    const { callId } = await first.runLong({ name: "slow" });
     const second = later(first, [slow], 30_101);
     assertEquals(await second.tasks.recover(second.dispatcher), 1);
-    assertEquals(ids, [task.callId, task.callId]);
+    assertEquals(ids, [callId, callId]);
   });
 
   it("does not rerun a call that was resumed with a ticket, since its answers are not stored", async () => {
@@ -839,17 +836,13 @@ describe("callTasks().run()", () => {
         return await new Promise(() => {});
       },
     }]);
-    const { tasks, dispatcher, clock } = first;
-    const waiting = await dispatcher.dispatch({ name: "slow", arguments: { n: 5 } }, ANN);
+    const waiting = await first.dispatcher.dispatch({ name: "slow", arguments: { n: 5 } }, ANN);
     assert(isSuspended(waiting));
     const call = { name: "slow", ticket: waiting.ticket, answers: { sure: YES } };
-    const running = tasks.run(dispatcher, call, ANN, { afterMs: 100 });
-    await clock.pass(100);
-    const task = await running;
-    assert("id" in task);
+    const { id } = await first.runLong(call);
     const other = later(first, [DOUBLE], 30_101);
     assertEquals(await other.tasks.recover(other.dispatcher), 0);
-    assertEquals((await other.tasks.get(task.id, ANN))?.status, "failed");
+    assertEquals((await other.tasks.get(id, ANN))?.status, "failed");
   });
 
   it("aborts a call whose caller disconnects before it becomes a task", async () => {
