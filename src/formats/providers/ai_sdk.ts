@@ -38,11 +38,6 @@ export interface AiSdkTool {
   providerOptions?: { [provider: string]: { [option: string]: kit.WireValue } };
 }
 
-/** The tools by name. */
-export interface AiSdkToolSet {
-  [name: string]: AiSdkTool;
-}
-
 /** The SDK passes the schema on, so the rules depend on the provider, which is not known here. */
 const KEYWORDS: kit.KeywordTable = Object.freeze({
   ...kit.READ_BY_THE_MODEL,
@@ -114,19 +109,13 @@ export type AiSdkContentPart =
     filename?: string;
   };
 
-/** The message with the answers to all calls of a response. */
-export interface AiSdkToolMessage {
-  role: "tool";
-  content: AiSdkToolResult[];
-}
-
 /** The Vercel AI SDK. */
 export const AI_SDK: kit.Target<
   "ai-sdk",
   AiSdkTool,
-  AiSdkToolSet,
+  Record<string, AiSdkTool>,
   AiSdkToolResult,
-  AiSdkToolMessage,
+  { role: "tool"; content: AiSdkToolResult[] },
   AiSdkRequest
 > = /* @__PURE__ */ kit.makeTarget({
   id: "ai-sdk",
@@ -163,7 +152,7 @@ export const AI_SDK: kit.Target<
     };
   },
   assemble(tools) {
-    const set: AiSdkToolSet = {};
+    const set: Record<string, AiSdkTool> = {};
     for (const { view, wire } of tools) setOwn(set, view.name, wire);
     return set;
   },

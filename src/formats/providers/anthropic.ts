@@ -79,12 +79,6 @@ export interface AnthropicToolResult {
   is_error?: true;
 }
 
-/** The message with the answers to all calls of a response. */
-export interface AnthropicToolMessage {
-  role: "user";
-  content: AnthropicToolResult[];
-}
-
 function contentOf(answer: kit.Answer): AnthropicToolResult["content"] {
   // The tools that a search has found, in the form of the export.
   const found = (answer.ok ? answer.found ?? [] : []) as readonly AnthropicTool[];
@@ -172,7 +166,7 @@ type AnthropicTarget<Id extends string> = kit.ListTarget<
   AnthropicTool,
   AnthropicToolResult,
   AnthropicRequest,
-  AnthropicToolMessage
+  { role: "user"; content: AnthropicToolResult[] }
 >;
 
 /** Anthropic Messages. */

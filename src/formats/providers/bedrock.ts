@@ -71,12 +71,6 @@ function nameOf({ name = "" }: kit.MediaFile, id: string): string {
   return `${plain(name) || "document"} (${plain(id.replace(/_/g, "-"))})`;
 }
 
-/** The message with the answers to all calls of a response. */
-export interface BedrockToolMessage {
-  role: "user";
-  content: BedrockToolResult[];
-}
-
 function contentOf(answer: kit.Answer): BedrockToolResult["toolResult"]["content"] {
   if (!answer.ok || answer.blocks !== undefined || !isObject(answer.value)) {
     const parts = answer.ok ? answer.blocks?.parts : undefined;
@@ -144,7 +138,7 @@ type BedrockTarget<Id extends string> = kit.Target<
   BedrockTool,
   (BedrockTool | BedrockCachePoint)[],
   BedrockToolResult,
-  BedrockToolMessage,
+  { role: "user"; content: BedrockToolResult[] },
   BedrockRequest
 >;
 

@@ -48,11 +48,6 @@ export interface GeminiTypedFunction {
   response?: GeminiSchema;
 }
 
-/** The entry of `tools` that holds all functions. */
-export interface GeminiTools<Declaration> {
-  functionDeclarations: Declaration[];
-}
-
 /** The settings of a request, which Google's client receives in `config`. */
 export interface GeminiRequest {
   toolConfig?: {
@@ -119,12 +114,6 @@ export interface GeminiFunctionResponse {
     /** The images and files of the result. */
     parts?: GeminiInlineData[];
   };
-}
-
-/** The content with the answers to all calls of a response. */
-export interface GeminiToolContent {
-  role: "user";
-  parts: GeminiFunctionResponse[];
 }
 
 /** Returns true for a value with `$ref`, which Gemini rejects as a reference to an unknown part. */
@@ -207,9 +196,9 @@ function schemaOf(
 type GeminiTarget<Id extends string, Declaration> = kit.Target<
   Id,
   Declaration,
-  GeminiTools<Declaration>[],
+  { functionDeclarations: Declaration[] }[],
   GeminiFunctionResponse,
-  GeminiToolContent,
+  { role: "user"; parts: GeminiFunctionResponse[] },
   GeminiRequest
 >;
 

@@ -13,12 +13,6 @@ export interface LangChainTool {
   extras?: { [key: string]: unknown };
 }
 
-/** The options of `bindTools`. */
-export interface LangChainRequest {
-  /** `any` requires a call. A text other than `auto`, `none` and `any` is the name of a tool. */
-  tool_choice?: string;
-}
-
 const CALL: kit.CallFields = { id: "id", name: "name", input: "args" };
 
 function stopReason(message: kit.JsonRecord): string | undefined {
@@ -89,7 +83,7 @@ export const LANGCHAIN: kit.ListTarget<
   "langchain",
   LangChainTool,
   LangChainToolMessage,
-  LangChainRequest
+  { tool_choice?: string }
 > = /* @__PURE__ */ kit.makeTarget({
   id: "langchain",
   title: "LangChain JS",

@@ -111,15 +111,10 @@ export interface McpToolResult {
   _meta?: { [key: string]: unknown };
 }
 
-/** The response to a JSON-RPC request. */
-export interface McpToolResponse {
-  jsonrpc: "2.0";
-  id: string | number;
-  result: McpToolResult;
-}
-
 /** The result, in a JSON-RPC response if the call was a JSON-RPC request. */
-export type McpToolAnswer = McpToolResult | McpToolResponse;
+export type McpToolAnswer =
+  | McpToolResult
+  | { jsonrpc: "2.0"; id: string | number; result: McpToolResult };
 
 function resultOf(answer: kit.Answer, complete: boolean): McpToolResult {
   const blocks = answer.ok ? answer.blocks : undefined;

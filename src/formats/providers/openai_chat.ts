@@ -123,9 +123,6 @@ export interface OpenAiChatTool extends FunctionTool {
   function: FunctionTool["function"] & { strict?: boolean };
 }
 
-/** The settings of a chat request. */
-export interface OpenAiChatRequest extends FunctionSettings<"required"> {}
-
 /** The message that answers one call. */
 export interface OpenAiChatToolMessage {
   role: "tool";
@@ -137,7 +134,7 @@ type OpenAiChat<Id extends string> = kit.ListTarget<
   Id,
   OpenAiChatTool,
   OpenAiChatToolMessage,
-  OpenAiChatRequest
+  FunctionSettings<"required">
 >;
 
 /** OpenAI Chat Completions. */
@@ -184,21 +181,13 @@ export const OPENAI_CHAT_STRICT: OpenAiChat<"openai.chat.strict"> = /* @__PURE__
 
 // Mistral
 
-/** The message that answers one call. */
-export interface MistralToolMessage extends OpenAiChatToolMessage {
-  name: string;
-}
-
-/** The settings of a chat request. */
-export interface MistralRequest extends FunctionSettings<"any"> {}
-
 // The schemas of Mistral's strict mode are not documented.
 /** Mistral Chat. */
 export const MISTRAL: kit.ListTarget<
   "mistral",
   FunctionTool,
-  MistralToolMessage,
-  MistralRequest
+  OpenAiChatToolMessage & { name: string },
+  FunctionSettings<"any">
 > = /* @__PURE__ */ kit.makeTarget({
   id: "mistral",
   title: "Mistral chat",
@@ -225,52 +214,36 @@ export const MISTRAL: kit.ListTarget<
 
 // Ollama
 
-/** The message that answers one call. */
-export interface OllamaToolMessage {
-  role: "tool";
-  tool_name: string;
-  content: string;
-}
-
 const readOllama = functionCallReader("an Ollama response");
 
 /** Ollama Chat. */
-export const OLLAMA: kit.ListTarget<"ollama", FunctionTool, OllamaToolMessage> = /* @__PURE__ */ kit
-  .makeTarget({
-    id: "ollama",
-    title: "Ollama chat",
-    source: "ollama 0.6.4, api/types.go; 2026-11-20",
-    input: kit.OLLAMA_RULES,
-    wire: functionTool,
-    calls: {
-      read: readOllama,
-      write: (call, answer) => ({
-        role: "tool",
-        tool_name: call.wireName,
-        content: kit.plainText(answer),
-      }),
-      stream: kit.streamResponses(readOllama, ["message"]),
-    },
-  });
+export const OLLAMA: kit.ListTarget<
+  "ollama",
+  FunctionTool,
+  { role: "tool"; tool_name: string; content: string }
+> = /* @__PURE__ */ kit.makeTarget({
+  id: "ollama",
+  title: "Ollama chat",
+  source: "ollama 0.6.4, api/types.go; 2026-11-20",
+  input: kit.OLLAMA_RULES,
+  wire: functionTool,
+  calls: {
+    read: readOllama,
+    write: (call, answer) => ({
+      role: "tool",
+      tool_name: call.wireName,
+      content: kit.plainText(answer),
+    }),
+    stream: kit.streamResponses(readOllama, ["message"]),
+  },
+});
 
 // Cohere
-
-/** The message that answers one call. */
-export interface CohereToolMessage {
-  role: "tool";
-  tool_call_id: string;
-  content: CohereToolContent[];
-}
 
 /** An object is sent as a document, which citations can name. Other values are sent as texts. */
 export type CohereToolContent =
   | { type: "document"; document: { data: { [key: string]: unknown } } }
   | { type: "text"; text: string };
-
-/** The settings of a chat request. */
-export interface CohereRequest {
-  tool_choice?: "REQUIRED" | "NONE";
-}
 
 function cohereSteps(event: kit.JsonRecord): readonly kit.StreamStep[] {
   const key = String(event["index"]);
@@ -297,8 +270,8 @@ function cohereSteps(event: kit.JsonRecord): readonly kit.StreamStep[] {
 export const COHERE: kit.ListTarget<
   "cohere",
   FunctionTool,
-  CohereToolMessage,
-  CohereRequest
+  { role: "tool"; tool_call_id: string; content: CohereToolContent[] },
+  { tool_choice?: "REQUIRED" | "NONE" }
 > = /* @__PURE__ */ kit.makeTarget({
   id: "cohere",
   title: "Cohere chat v2",
