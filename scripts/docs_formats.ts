@@ -20,8 +20,7 @@ function tableOf(head: readonly string[], rows: readonly (readonly string[])[]):
 }
 
 function characters(rule: NameRule): string {
-  const letters = { upper: "A-Z", lower: "a-z", both: "A-Za-z" }[rule.case ?? "both"];
-  const set = `[${letters}0-9_${rule.also.replace("-", "\\-")}]`;
+  const set = `[A-Za-z0-9_${rule.also.replace("-", "\\-")}]`;
   const first = rule.letterFirst === true ? ", a letter or `_` first" : "";
   return `\`${set}\`, 1 to ${rule.max}${first}`;
 }

@@ -114,11 +114,11 @@ export const recordOf: (target: TargetLike) => Target = targetOf;
  * import { defineTarget, exportTools, targetOf } from "@plue/tools/formats";
  *
  * const openai = targetOf("openai.chat");
- * const names = { ...openai.names, case: "upper" } as const;
- * const shout = defineTarget({ ...openai, id: "shout", names });
+ * const names = { ...openai.names, also: "-.", separator: "." };
+ * const dotted = defineTarget({ ...openai, id: "dotted", names });
  *
- * const weather = defineTool({ name: "getWeather", description: "Tells the weather." });
- * assert.equal(exportTools([weather], shout).tools[0]?.function.name, "GETWEATHER");
+ * const status = defineTool({ namespace: "chain", name: "status", description: "Tells its state." });
+ * assert.equal(exportTools([status], dotted).tools[0]?.function.name, "chain.status");
  * ```
  *
  * @typeParam Tools The tools of a request. By default, a list of `Wire`.
@@ -197,7 +197,6 @@ const checkNames: check.Check = (action, value, place) => {
     max: check.wholeFrom(16),
     separator: check.checkText,
     letterFirst: maybe(check.checkFlag),
-    case: maybe(check.oneOf(["upper", "lower"])),
   })(action, value, place);
   const { also, separator } = value as NameRule;
   const illegal = (separator.match(/\W/gu) ?? []).find((character) => !also.includes(character));

@@ -12,8 +12,6 @@ export interface NameRule {
   readonly separator: string;
   /** The first character must be a letter or `_`. */
   readonly letterFirst?: boolean;
-  /** The case of all letters. By default, letters keep their case. */
-  readonly case?: "upper" | "lower";
 }
 
 /** OpenAI's rule for function names, `^[a-zA-Z0-9_-]{1,64}$`. Many providers have the same rule. */
@@ -27,18 +25,13 @@ function beginsLegally(name: string, rule: NameRule): boolean {
 
 /** Returns true if `name` is valid under `rule`. */
 export function isLegalName(name: string, rule: NameRule): boolean {
-  return name.length <= rule.max && beginsLegally(name, rule) && inCase(name, rule) === name &&
+  return name.length <= rule.max && beginsLegally(name, rule) &&
     (name.match(/\W/gu) ?? []).every((character) => rule.also.includes(character));
 }
 
-function inCase(name: string, rule: NameRule): string {
-  if (rule.case === undefined) return name;
-  return rule.case === "upper" ? name.toUpperCase() : name.toLowerCase();
-}
-
 /**
- * Returns the legal name of one `id`: with the separator for the colon, `_` for illegal characters,
- * and the rule's case. A name that is too long ends with a hash of the id.
+ * Returns the legal name of one `id`: with the separator for the colon, and `_` for illegal
+ * characters. A name that is too long ends with a hash of the id.
  */
 export function legalName(id: string, rule: NameRule): string {
   if (isLegalName(id, rule)) return id;
@@ -47,7 +40,7 @@ export function legalName(id: string, rule: NameRule): string {
     if (rule.also.includes(character)) return character;
     return character === ":" ? rule.separator : "_";
   });
-  const name = inCase(beginsLegally(legal, rule) ? legal : `_${legal}`, rule);
+  const name = beginsLegally(legal, rule) ? legal : `_${legal}`;
   return name.length > rule.max ? withHash(name, id, rule) : name;
 }
 
@@ -80,5 +73,5 @@ export function mapNames(ids: readonly string[], rule: NameRule): Map<string, st
 /** Appends `_` and eight hexadecimal digits of a hash of `text` to the truncated name. */
 function withHash(name: string, text: string, rule: NameRule): string {
   const hash = fnv1a(text).toString(16).padStart(8, "0");
-  return inCase(`${name.slice(0, rule.max - SUFFIX)}_${hash}`, rule);
+  return `${name.slice(0, rule.max - SUFFIX)}_${hash}`;
 }

@@ -12,7 +12,7 @@ import {
 } from "../../../src/formats/mod.ts";
 import { makeTool, ToolResult } from "../../../src/tool/mod.ts";
 
-const echo = makeTool({
+const ECHO = {
   name: "echo",
   description: "Repeats a text.",
   parameters: {
@@ -20,18 +20,20 @@ const echo = makeTool({
     properties: { text: { type: "string" }, times: { type: "integer" } },
     required: ["text"],
   },
-  execute: (args) => args,
-});
+  execute: (args: unknown) => args,
+} as const;
+const echo = makeTool(ECHO);
+const spaced = makeTool({ ...ECHO, namespace: "text" });
 
 const chat = targetOf("openai.chat");
 const { wire: _wire, assemble: _assemble, calls: _calls, ...rules } = chat;
 
-/** A provider in one record: OpenAI's chat, with the names of tools in upper case. */
-const shout = defineTarget({
+/** A provider in one record: OpenAI's chat, with a dot after the namespace. */
+const dotted = defineTarget({
   ...chat,
-  id: "shout",
-  title: "Shout",
-  names: { ...chat.names, case: "upper" },
+  id: "dotted",
+  title: "Dotted",
+  names: { ...chat.names, also: "-.", separator: "." },
 });
 
 /** A target with OpenAI's rules and its own shape. */
@@ -55,26 +57,15 @@ const least = defineTarget({
 
 describe("defineTarget()", () => {
   it("makes a target for exports", () => {
-    const { target, tools, names, losses, rejected } = exportTools([echo], shout);
+    const { target, tools, names, losses, rejected } = exportTools([spaced], dotted);
     const sent: { type: "function"; function: { name: string } }[] = tools;
-    assertEquals(target, "shout");
-    assertEquals(sent.map((tool) => tool.function.name), ["ECHO"]);
+    assertEquals(target, "dotted");
+    assertEquals(sent.map((tool) => tool.function.name), ["text.echo"]);
     assertEquals([losses, rejected], [[], []]);
-    assertEquals([names.idOf("ECHO"), names.nameOf("echo")], ["echo", "ECHO"]);
-  });
-
-  it("maps names in another case to ids with capitals, even if two ids differ only in case", () => {
-    const [first, second] = ["getWeather", "getweather"].map((name) =>
-      makeTool({ ...ECHO_PARTS, name })
+    assertEquals(
+      [names.idOf("text.echo"), names.nameOf("text:echo")],
+      ["text:echo", "text.echo"],
     );
-    assert(first !== undefined && second !== undefined);
-    const alone = exportTools([first], shout);
-    assertEquals(alone.tools[0]?.function.name, "GETWEATHER");
-    assertEquals(alone.names.idOf("GETWEATHER"), "getWeather");
-    const { tools, names } = exportTools([first, second], shout);
-    const sent = tools.map((tool) => tool.function.name);
-    assertEquals(sent.map((name) => names.idOf(name)), ["getWeather", "getweather"]);
-    for (const name of sent) assert(/^GETWEATHER_[0-9A-F]{8}$/.test(name), name);
   });
 
   it("makes a target with custom shapes and their types", () => {
@@ -87,19 +78,20 @@ describe("defineTarget()", () => {
   });
 
   it("makes a target whose calls are read from a stream", () => {
-    const { names } = exportTools([echo], shout);
-    const stream = accumulateCalls(shout, names);
+    const { names } = exportTools([spaced], dotted);
+    const stream = accumulateCalls(dotted, names);
     const chunk = (delta: unknown, finish_reason?: string) =>
       stream.push({ choices: [{ index: 0, delta, finish_reason }] });
-    chunk({ tool_calls: [{ index: 0, id: "c1", function: { name: "ECHO", arguments: '{"te' } }] });
+    const called = { name: "text.echo", arguments: '{"te' };
+    chunk({ tool_calls: [{ index: 0, id: "c1", function: called }] });
     chunk({ tool_calls: [{ index: 0, function: { arguments: 'xt":"hi"}' } }] });
     const [call] = chunk({}, "tool_calls");
-    assertEquals([call?.name, call?.arguments], ["echo", { text: "hi" }]);
+    assertEquals([call?.name, call?.arguments], ["text:echo", { text: "hi" }]);
   });
 
   it("keeps the strict mode of the target that it extends", () => {
-    const strict = makeTool({ ...ECHO_PARTS, meta: { provider: { strict: true } } });
-    const { tools, names } = exportTools([strict], shout);
+    const strict = makeTool({ ...ECHO, meta: { provider: { strict: true } } });
+    const { tools, names } = exportTools([strict], dotted);
     assertEquals(tools[0]?.function.parameters["required"], ["text", "times"]);
     assertEquals(names.encodingOf("echo")?.strict, true);
   });
@@ -138,8 +130,8 @@ describe("defineTarget()", () => {
 
   it("returns a target whose exports are cached", () => {
     const list = Object.freeze([echo]);
-    const first = exportTools(list, shout).names;
-    assertEquals(exportTools(list, shout).names === first, true);
+    const first = exportTools(list, dotted).names;
+    assertEquals(exportTools(list, dotted).names === first, true);
     assertEquals(exportTools(list, least).names === first, false);
   });
 
@@ -160,7 +152,7 @@ describe("defineTarget()", () => {
       [{ ...some, assemble: 1 }, '"a": assemble must be a function'],
       [{ ...some, names: null }, '"a": names must be an object'],
       [{ ...some, names: { ...names, max: 3 } }, '"a": names.max must be a whole number, 16'],
-      [{ ...some, names: { ...names, case: "no" } }, "names.case must be one of upper, lower"],
+      [{ ...some, names: { ...names, letterFirst: 1 } }, "names.letterFirst must be true or false"],
       [{ ...some, names: { also: "", max: 64, separator: "::" } }, 'names.separator has ":"'],
       [{ ...some, keys: { ...names, also: 1 } }, '"a": keys.also must be a string'],
       [{ ...some, input: { typo: {} } }, '"a": input: "typo" is not a form'],
@@ -199,9 +191,3 @@ describe("defineTarget()", () => {
     );
   });
 });
-
-const ECHO_PARTS = {
-  name: "echo",
-  description: "Repeats a text.",
-  parameters: echo.parameters,
-} as const;
