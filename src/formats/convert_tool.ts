@@ -5,6 +5,7 @@ import {
   attemptOr,
   defined,
   deriveAnnotations,
+  HINTS,
   isObject,
   type JsonSchema,
   type JsonSchemaObject,
@@ -176,7 +177,9 @@ function exportExamples(
   losses: Loss[],
 ): readonly WireExample[] {
   if (tool.examples.length === 0) return [];
-  const fits = checkerOf(schema);
+  // Providers reject the whole request for an invalid example. A schema with external references
+  // cannot be checked.
+  const fits = attemptOr(() => true, () => checkWithoutEngine(schema));
   const sent: WireExample[] = [];
   for (const [index, { input: own, description }] of tool.examples.entries()) {
     const input = encodeArguments(own, rewrite);
@@ -189,12 +192,6 @@ function exportExamples(
     losses.push(fieldLoss(tool, `/examples/${index}`, "examples", message));
   }
   return sent;
-}
-
-/** Checks examples, because providers reject the whole request for an invalid one. */
-function checkerOf(schema: JsonSchemaObject): (value: unknown) => boolean {
-  // A schema with external references cannot be checked.
-  return attemptOr(() => true, () => checkWithoutEngine(schema));
 }
 
 function usedFeatures(tool: Tool, hints: ProviderHints): readonly (readonly [Feature, string])[] {
@@ -218,23 +215,17 @@ function usedFeatures(tool: Tool, hints: ProviderHints): readonly (readonly [Fea
 function hasOwnAnnotations(tool: Tool, hints: ProviderHints): boolean {
   if (hints.annotations !== undefined) return hints.annotations !== null;
   const derived = deriveAnnotations(tool);
-  const stated = tool.annotations;
-  return stated.readOnlyHint !== derived.readOnlyHint ||
-    stated.destructiveHint !== derived.destructiveHint ||
-    stated.idempotentHint !== derived.idempotentHint ||
-    stated.openWorldHint !== derived.openWorldHint;
+  return HINTS.some((hint) => tool.annotations[hint] !== derived[hint]);
 }
-
-const NO_EXTRA: { readonly [field: string]: unknown } = Object.freeze({});
 
 function splitExtra(
   hints: ProviderHints,
   rule: Target["extra"],
-): { readonly extra: { readonly [field: string]: unknown }; readonly lost: readonly string[] } {
+): Pick<ToolView, "extra"> & { readonly lost: readonly string[] } {
   const { extra, source, surface } = hints;
   // A target with one field for all hints receives the extra fields in that field, too.
   if (typeof extra !== "object" || extra === null || rule === "all") {
-    return { extra: NO_EXTRA, lost: [] };
+    return { extra: {}, lost: [] };
   }
   const back = rule !== undefined && rule.source === source && rule.surface === surface;
   const taken = back && rule.without === undefined ? extra : Object.fromEntries(
@@ -243,14 +234,11 @@ function splitExtra(
   return { extra: taken, lost: Object.keys(extra).filter((field) => !Object.hasOwn(taken, field)) };
 }
 
-interface ToolFields {
-  readonly description: string;
-  readonly extra: { readonly [field: string]: unknown };
-  readonly losses: readonly Loss[];
-}
-
 /** Writes the description, and reports the fields that the target lacks. */
-function describeTool(tool: Tool, target: Target): ToolFields {
+function describeTool(
+  tool: Tool,
+  target: Target,
+): Pick<ToolView, "description" | "extra"> & { readonly losses: readonly Loss[] } {
   const hints = hintsOf(tool);
   let description = tool.description;
   const losses: Loss[] = [];

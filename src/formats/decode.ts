@@ -1,7 +1,7 @@
 /** Decodes the calls in a provider's response: the tools' ids, and their arguments. */
 
 import { nearIds } from "../tool/mod.ts";
-import { type ArgumentRewrite, decodeArguments } from "./argument_rewrite.ts";
+import { decodeArguments } from "./argument_rewrite.ts";
 import type { WireCall } from "./call_format.ts";
 import { isWhole, parsed } from "./wire.ts";
 import { type ExportNames, quoted } from "./export_names.ts";
@@ -85,11 +85,12 @@ export function decodeWireCall(
   const id = wire.toolId ??
     (wire.searches === true ? searchIn(names) : names.idOf(wireName, namespace));
   const encoding = id === undefined ? undefined : names.encodingOf(id);
+  const value = typeof input === "string" ? parsed(input) : input ?? {};
   const parts = {
     callId,
     wireName,
     ...(namespace === undefined ? {} : { namespace }),
-    arguments: decodeInput(input, encoding?.input),
+    arguments: typeof value === "string" ? value : decodeArguments(value, encoding?.input),
     raw,
   };
   const offered = isHinted ? names.encodings : [];
@@ -97,11 +98,6 @@ export function decodeWireCall(
   return id === undefined || problem !== undefined
     ? { ...parts, name: undefined, problem: problem ?? unknownTool(wire, offered) }
     : { ...parts, name: id };
-}
-
-function decodeInput(input: unknown, rewrite: ArgumentRewrite | undefined): unknown {
-  const value = typeof input === "string" ? parsed(input) : input ?? {};
-  return typeof value === "string" ? value : decodeArguments(value, rewrite);
 }
 
 function findProblem(

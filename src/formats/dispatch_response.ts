@@ -48,8 +48,6 @@ export interface TurnOptions<Context = unknown> {
   readonly context?: Context;
 }
 
-const FIELDS: readonly (keyof TurnOptions)[] = ["dispatcher", "names", "context"];
-
 /** A call of a turn that waits for answers. */
 export interface WaitingTurnCall {
   readonly callId: string;
@@ -151,16 +149,13 @@ export async function resumeTurnOf<Of extends Target, Context = unknown>(
   places.forEach((place, index) => {
     const result = answered[index];
     if (result === undefined) return;
+    const { code, retryable = false } = result.ok ? {} : result.error;
     // Nothing has run, and the ticket is still valid, so the call keeps waiting.
-    if (!result.ok && isPassing(result.error)) errors.set(place, result.error);
+    const isWaiting = retryable && (code === "unavailable" || code === "overloaded");
+    if (isWaiting && !result.ok) errors.set(place, result.error);
     else results[place] = result;
   });
   return turnOf(target, calls, results, names, errors);
-}
-
-/** True if a call was not resumed for a reason that may pass. */
-function isPassing({ code, retryable }: ToolCallError): boolean {
-  return retryable && (code === "unavailable" || code === "overloaded");
 }
 
 function checkTurnAnswers(
@@ -225,7 +220,7 @@ function checkOptions<Context>(options: TurnOptions<Context>): TurnOptions<Conte
   rejectUnknownFields(
     "dispatch the calls",
     options,
-    FIELDS,
+    ["dispatcher", "names", "context"] satisfies (keyof TurnOptions)[],
     () => 'what the host adds to each call goes into "context"',
   );
   if (typeof options.dispatcher?.dispatchAll !== "function") {

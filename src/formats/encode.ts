@@ -253,7 +253,8 @@ function readBlock(block: unknown): Read {
     const { uri, text, blob } = resource;
     if (typeof text === "string") return { text: `${uri}\n${text}` };
     if (typeof blob === "string") {
-      return { mimeType: typeOf(resource["mimeType"]), data: blob, ...nameIn(uri) };
+      const name = uri.split(/[?#]/)[0]?.split(/[/:]/).at(-1) || undefined;
+      return { mimeType: typeOf(resource["mimeType"]), data: blob, ...defined({ name }) };
     }
   }
   if (type === "resource_link" && typeof uri === "string") return { text: linkText(block, uri) };
@@ -265,11 +266,6 @@ function typeOf(mimeType: unknown): string {
   const type = typeof mimeType === "string" ? mimeType.split(";")[0]?.trim().toLowerCase() : "";
   // `image/jpg` is a common alias, which providers do not accept.
   return type === "image/jpg" ? "image/jpeg" : type || "application/octet-stream";
-}
-
-function nameIn(uri: string): { readonly name?: string } {
-  const name = uri.split(/[?#]/)[0]?.split(/[/:]/).at(-1);
-  return name ? { name } : {};
 }
 
 function linkText(block: unknown, uri: string): string {

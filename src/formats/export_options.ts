@@ -34,13 +34,6 @@ export interface ExportOptions extends RequestSettings {
   readonly path?: string;
 }
 
-const checkToolChoice: check.Check<ToolChoice> = check.createCheck(
-  '"auto", "none", "required" or { tool: id }',
-  (value): value is ToolChoice =>
-    value === "auto" || value === "none" || value === "required" ||
-    isObject(value) && typeof value["tool"] === "string" && Object.keys(value).length === 1,
-);
-
 const FIELDS = {
   onLoss: check.createCheck(
     '"describe", "warn", "reject-tool" or "throw"',
@@ -54,7 +47,12 @@ const FIELDS = {
     (value): value is string =>
       typeof value === "string" && value.startsWith("/") && value.includes("{id}"),
   ),
-  toolChoice: checkToolChoice,
+  toolChoice: check.createCheck(
+    '"auto", "none", "required" or { tool: id }',
+    (value): value is ToolChoice =>
+      value === "auto" || value === "none" || value === "required" ||
+      isObject(value) && typeof value["tool"] === "string" && Object.keys(value).length === 1,
+  ),
   parallel: check.checkFlag,
 } satisfies { readonly [Field in keyof Required<ExportOptions>]: check.Check };
 

@@ -266,11 +266,6 @@ const COUNTS: { readonly [Name in LimitName]?: Count } = {
   minRequired: { of: "required", each: true },
 };
 
-interface Excess {
-  readonly limit: Limit;
-  readonly message: string;
-}
-
 class RequestLimits {
   readonly #limits: readonly Limit[];
   /** True if the target has no strict mode, so that limits on schemas apply to every tool. */
@@ -285,7 +280,7 @@ class RequestLimits {
     this.#omitsDeferred = omitsDeferred;
   }
 
-  excess(tool: ToolView): readonly Excess[] {
+  excess(tool: ToolView): readonly { readonly limit: Limit; readonly message: string }[] {
     return this.#amounts(tool).flatMap(([limit, adds]) => {
       const { name, value } = limit;
       if (name === "minRequired") {

@@ -56,21 +56,17 @@ export function cleanTexts(tool: ToolTexts): ReadonlySet<string> {
   return places;
 }
 
-export type FindingRule = "hidden-text" | "instruction" | "look-alike";
+const RULES = ["hidden-text", "instruction", "look-alike"] as const;
 
 /** Suspicious text of a tool. A finding may be harmless, and an attack may have no finding. */
 export interface Finding {
-  readonly rule: FindingRule;
+  readonly rule: typeof RULES[number];
   /** A JSON Pointer into the fields of the tool. */
   readonly path: string;
   readonly message: string;
 }
 
-export const FINDING_RULES: ReadonlySet<string> = new Set<FindingRule>([
-  "hidden-text",
-  "instruction",
-  "look-alike",
-]);
+export const FINDING_RULES: ReadonlySet<string> = new Set(RULES);
 
 /** Patterns of texts that instruct the model. Their bounded repetitions run in linear time. */
 const INSTRUCTIONS: readonly RegExp[] = [
@@ -93,7 +89,7 @@ export function textFindings(
   clean: WeakSet<object>,
 ): Finding[] {
   const findings: Finding[] = [];
-  const add = (rule: FindingRule, path: string, message: string): void => {
+  const add = (rule: Finding["rule"], path: string, message: string): void => {
     if (findings.length < MAX_FINDINGS) findings.push({ rule, path: clip(path, 300), message });
   };
   const search = (text: string, path: string): void => {
@@ -102,7 +98,7 @@ export function textFindings(
       const code = hidden.toString(16).toUpperCase().padStart(4, "0");
       add("hidden-text", path, `A text contains an invisible character, U+${code}`);
     }
-    const words = plain(text);
+    const words = toLatin(text).replace(/\s+/g, " ");
     const found = INSTRUCTIONS.map((pattern) => pattern.exec(words)?.[0])
       .find((match) => match !== undefined);
     if (found !== undefined) {
@@ -184,18 +180,7 @@ const LATIN: ReadonlyMap<string, string> = new Map(
 const LATIN_LETTERS = new RegExp(`[${[...LATIN.keys()].join("")}]`, "g");
 
 /** Characters that look like another letter. */
-const AS_LETTERS: ReadonlyMap<string, string> = new Map([
-  ["0", "o"],
-  ["1", "l"],
-  ["5", "s"],
-  ["8", "b"],
-  ["i", "l"],
-  ["|", "l"],
-]);
-
-function plain(text: string): string {
-  return toLatin(text).replace(/\s+/g, " ");
-}
+const AS_LETTERS = new Map(Object.entries({ 0: "o", 1: "l", 5: "s", 8: "b", i: "l", "|": "l" }));
 
 function toLatin(text: string): string {
   if (isAscii(text)) return text.toLowerCase();

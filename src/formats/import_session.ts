@@ -64,10 +64,6 @@ export interface Importer<Source extends string = string> {
   read(tools: ImportSession, document: unknown, options: imports.ImportToolsOptions): void;
 }
 
-interface Noted extends Omit<imports.ImportWarning, "tool"> {
-  readonly imported: ImportedTool | undefined;
-}
-
 const MAX_WARNINGS = 1_000;
 /** The maximum number of icons of a tool, and of characters in the address of an icon. */
 const MAX_ICONS = 16;
@@ -76,10 +72,9 @@ const MAX_ICON = 65_536;
 export class ImportSession {
   readonly source: string;
   readonly #options: imports.ImportOptions;
-  readonly #maxTools: number;
-  readonly #maxValues: number;
+  readonly #limits: Required<imports.ImportLimits>;
   readonly #read: ImportedTool[] = [];
-  readonly #notes: Noted[] = [];
+  readonly #notes: Parameters<ImportSession["warn"]>[] = [];
   readonly #rejected: imports.RejectedImport[] = [];
   /** The findings in the texts of each tool, which are searched before the texts are cleaned. */
   readonly #found = new Map<ImportedTool, readonly findings.Finding[]>();
@@ -97,24 +92,23 @@ export class ImportSession {
   constructor(source: string, options: imports.ImportOptions) {
     this.source = source;
     this.#options = options;
-    const { maxTools, maxValues } = imports.checkImportOptions(options);
-    this.#maxTools = maxTools;
-    this.#maxValues = maxValues;
-    this.#values = maxValues;
+    this.#limits = imports.checkImportOptions(options);
+    this.#values = this.#limits.maxValues;
   }
 
   /** Counts an entry. Returns false beyond `maxTools`, and reports the first such entry. */
   count(path: string): boolean {
+    const { maxTools } = this.#limits;
     this.#entries++;
-    if (this.#entries === this.#maxTools + 1) {
-      const limit = `the document has more than ${this.#maxTools} tools, which is the limit`;
+    if (this.#entries === maxTools + 1) {
+      const limit = `the document has more than ${maxTools} tools, which is the limit`;
       this.reject(undefined, path, "maxTools", `Cannot import what follows: ${limit}`);
     }
-    return this.#entries <= this.#maxTools;
+    return this.#entries <= maxTools;
   }
 
   warn(imported: ImportedTool | undefined, path: string, rule: string, message: string): void {
-    if (this.#notes.length <= MAX_WARNINGS) this.#notes.push({ imported, path, rule, message });
+    if (this.#notes.length <= MAX_WARNINGS) this.#notes.push([imported, path, rule, message]);
   }
 
   reject(source: unknown, path: string, rule: string, message: string): void {
@@ -157,7 +151,8 @@ export class ImportSession {
       this.charge(part);
     }
     if (this.isFull) {
-      const why = `the tools have more than ${this.#maxValues} values together, which is the limit`;
+      const { maxValues } = this.#limits;
+      const why = `the tools have more than ${maxValues} values together, which is the limit`;
       return this.rejectTool(imported, "maxValues", why);
     }
     try {
@@ -276,7 +271,7 @@ export class ImportSession {
       }
     }
     const warnings: imports.ImportWarning[] = [];
-    for (const { imported, path, rule, message } of this.#notes) {
+    for (const [imported, path, rule, message] of this.#notes) {
       const tool = imported === undefined ? undefined : ids.get(imported);
       // The notes on a rejected tool are omitted: `rejected` has the reason.
       if (imported !== undefined && tool === undefined) continue;

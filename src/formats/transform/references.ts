@@ -61,8 +61,6 @@ export interface References {
   readonly external: ReadonlySet<string>;
 }
 
-const NO_REFERENCES: References = { recursive: new Set(), external: new Set() };
-
 export function findReferences(trace: Trace | undefined, root: JsonSchema): References {
   const resolve = resolverOf(root);
   const targets = new Map<string, JsonSchemaObject>();
@@ -74,7 +72,6 @@ export function findReferences(trace: Trace | undefined, root: JsonSchema): Refe
     if (target === undefined) external.add(ref);
     else if (isObject(target)) targets.set(ref, target);
   });
-  if (targets.size === 0 && external.size === 0) return NO_REFERENCES;
   const leads = new Map<JsonSchemaObject, Set<JsonSchemaObject>>();
   for (const target of targets.values()) {
     if (leads.has(target)) continue; // Two references may have the same target.
@@ -98,7 +95,9 @@ function nodesOnCycles<Node>(leads: ReadonlyMap<Node, ReadonlySet<Node>>): Reado
   for (const [node, next] of leads) for (const to of next) back.get(to)?.add(node);
   const left = new Set(leads.keys());
   for (const [from, to] of [[leads, back], [back, leads]] as const) {
-    const count = new Map([...left].map((node) => [node, countIn(left, from.get(node))]));
+    const count = new Map([...left].map((node) => {
+      return [node, [...from.get(node) ?? []].filter((other) => left.has(other)).length];
+    }));
     const ends = [...left].filter((node) => count.get(node) === 0);
     // The loop also visits nodes that are added to the list.
     for (const node of ends) {
@@ -111,10 +110,6 @@ function nodesOnCycles<Node>(leads: ReadonlyMap<Node, ReadonlySet<Node>>): Reado
     }
   }
   return left;
-}
-
-function countIn<Node>(set: ReadonlySet<Node>, nodes: ReadonlySet<Node> = new Set()): number {
-  return [...nodes].filter((node) => set.has(node)).length;
 }
 
 /** Returns the name of a reference's target in `$defs`, or `undefined` for other targets. */

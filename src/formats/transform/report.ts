@@ -81,7 +81,7 @@ export class Report {
 
   /** Returns the losses with their paths in `first`, the schema of the first pass. */
   losses(first: JsonSchema): readonly SchemaLoss[] {
-    if (this.#entries.length === 0) return NONE;
+    if (this.#entries.length === 0) return Object.freeze([]);
     const locations = locate(first);
     const found = this.#entries.map((entry) => {
       const { node, keyword, step } = this.#trace.originOf(entry.node, entry.keyword);
@@ -121,8 +121,6 @@ export class Report {
     return Object.freeze(losses);
   }
 }
-
-const NONE: readonly SchemaLoss[] = Object.freeze([]);
 
 function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;

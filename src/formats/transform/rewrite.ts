@@ -292,15 +292,14 @@ export class Trace {
   }
 
   distinct<T>(values: readonly T[]): T[] {
-    return distinctBy(values, (value) => this.keyOf(value));
+    return distinct(values, (value) => this.keyOf(value));
   }
 }
 
-export function distinct<T>(values: readonly T[]): T[] {
-  return distinctBy(values, (value) => canonicalJson(value));
-}
-
-function distinctBy<T>(values: readonly T[], keyOf: (value: T) => string): T[] {
+export function distinct<T>(
+  values: readonly T[],
+  keyOf: (value: T) => string = (value) => canonicalJson(value),
+): T[] {
   const seen = new Set<string>();
   return values.filter((value) => seen.size < seen.add(keyOf(value)).size);
 }

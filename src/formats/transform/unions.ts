@@ -172,7 +172,11 @@ export function distributeUnions(root: JsonSchema, context: Context): JsonSchema
   function mergeInto(inner: JsonSchemaObject, branch: JsonSchema, depth: number) {
     let own = branch;
     if (isObject(branch) && Object.hasOwn(branch, "$ref")) {
-      if (hasAlready(trace, resolve(branch["$ref"]), inner)) return branch;
+      const known = resolve(branch["$ref"]);
+      // The reference can stay if its target has the keywords.
+      const isInTarget = isObject(known) &&
+        Object.keys(inner).every((keyword) => trace.isEqual(inner[keyword], known[keyword]));
+      if (isInTarget) return branch;
       const target = targetOf(branch["$ref"], depth);
       if (target === undefined) return undefined;
       own = mergeSchemas(trace, without(trace, branch, "$ref"), target);
@@ -185,15 +189,6 @@ export function distributeUnions(root: JsonSchema, context: Context): JsonSchema
   }
 }
 
-/** Returns true if the reference can stay, because its target has the keywords. */
-function hasAlready(
-  trace: Trace,
-  target: JsonSchema | undefined,
-  inner: JsonSchemaObject,
-): boolean {
-  return isObject(target) &&
-    Object.keys(inner).every((keyword) => trace.isEqual(inner[keyword], target[keyword]));
-}
 const MAX_ROUNDS = 16;
 
 /** Makes the root one plain object, with the properties of all branches of a union. */
@@ -223,7 +218,10 @@ function mergeIntoRoot(trace: Trace, root: JsonSchemaObject): JsonSchema {
   const whole = dereference(trace, root, root);
   if (!isObject(whole) || !Array.isArray(whole["allOf"])) return whole;
   const merged = mergeAllOf(whole, { trace });
-  return isObject(merged) ? withDefinitions(trace, merged, whole) : merged;
+  const { $defs } = whole;
+  return !isObject(merged) || $defs === undefined || merged["$defs"] === $defs
+    ? merged
+    : changed(trace, merged, { $defs });
 }
 
 function dereference(trace: Trace, node: JsonSchemaObject, root: JsonSchemaObject): JsonSchema {
@@ -312,16 +310,6 @@ function flattenUnion(
   }
   if (describe) addWords(copy, keyword, list);
   return copy;
-}
-
-function withDefinitions(
-  trace: Trace,
-  node: JsonSchemaObject,
-  root: JsonSchemaObject,
-): JsonSchemaObject {
-  return !Object.hasOwn(root, "$defs") || node["$defs"] === root["$defs"]
-    ? node
-    : changed(trace, node, { $defs: root["$defs"] });
 }
 
 function excludesObjects(branch: JsonSchemaObject): boolean {
