@@ -350,11 +350,6 @@ function ListField({
   /** Sets an item to the initial value of its schema, or removes it. */
   const set = (index: number, place?: Place): void =>
     state.set([...path, index], place && state.schema.initial(place));
-  const moveUp = (index: number): void => {
-    const moved = [...list];
-    moved.splice(index - 1, 0, ...moved.splice(index, 1));
-    state.set(path, moved);
-  };
   return (
     <>
       {list.slice(0, MAX_SHOWN).map((item: unknown, index) => (
@@ -367,23 +362,13 @@ function ListField({
             name={`${name} ${index + 1}`}
             required
           />
-          <div class="row">
-            <Button
-              kind="quiet small"
-              label={`Move ${name} ${index + 1} up`}
-              disabled={index === 0}
-              onClick={() => moveUp(index)}
-            >
-              <Icon name="up" />
-            </Button>
-            <Button
-              kind="quiet small"
-              label={`Remove ${name} ${index + 1}`}
-              onClick={() => set(index)}
-            >
-              <Icon name="x" />
-            </Button>
-          </div>
+          <Button
+            kind="quiet small"
+            label={`Remove ${name} ${index + 1}`}
+            onClick={() => set(index)}
+          >
+            <Icon name="x" />
+          </Button>
         </div>
       ))}
       <More count={list.length - MAX_SHOWN} />

@@ -51,17 +51,14 @@ export function jsonLines(value: unknown): readonly JsonLine[] {
 
 const WORD_KINDS = ["key", "string", "number", "word", "plain"] as const;
 
-interface Word {
-  readonly kind: typeof WORD_KINDS[number];
-  readonly text: string;
-}
-
 /** A group for each kind. A string may lack its end, because texts are split while the user types. */
 const WORDS =
   /("(?:[^"\\\n]|\\.)*")(?=\s*:)|("(?:[^"\\\n]|\\.)*"?)|(-?\d[\d.eE+-]*)|\b(true|false|null)\b|(\w+|[^\w"-]+|.)/g;
 
 /** Splits JSON text into tokens for highlighting. The tokens contain all text, including invalid text. */
-export function wordsOf(text: string): readonly Word[] {
+export function wordsOf(
+  text: string,
+): readonly { readonly kind: typeof WORD_KINDS[number]; readonly text: string }[] {
   return [...text.matchAll(WORDS)].map(([text, ...groups]) => ({
     kind: WORD_KINDS[groups.findIndex((group) => group !== undefined)] ?? "plain",
     text,
