@@ -187,15 +187,11 @@ async function tried(
   }
 }
 
-interface NativeFlags {
-  readonly cflags?: boolean;
-  readonly libs?: boolean;
-  readonly static?: boolean;
-}
-
 /** Prints the flags for a compiler, or the place of libplue. Compiles it if npm has none. */
 export function native(
-  { cflags = false, libs = false, static: isStatic = false }: NativeFlags,
+  { cflags = false, libs = false, static: isStatic = false }: {
+    readonly [Flag in "cflags" | "libs" | "static"]?: boolean;
+  },
   terminal: cli.Terminal,
 ): void {
   const found = findOrCompileLibplue(APP, (line) => terminal.note(line));

@@ -19,11 +19,6 @@ import { flagsOf } from "./arguments.ts";
 import { type Flags, toolsFrom } from "./show.ts";
 import { counted, EXIT, type Terminal, usageError } from "./terminal.ts";
 
-interface ExportFlags extends Flags {
-  readonly to: string;
-  readonly losses?: boolean;
-}
-
 export function targetNames(): readonly string[] {
   return [...listTargets().map(({ id }) => id), ...Object.keys(TARGET_ALIASES)].sort();
 }
@@ -49,7 +44,7 @@ const FEWER_TOOLS =
  */
 export async function exportTo(
   sources: readonly string[],
-  flags: ExportFlags,
+  flags: Flags & { readonly to: string; readonly losses?: boolean },
   terminal: Terminal,
 ): Promise<number> {
   const target = targetOf(flags.to);

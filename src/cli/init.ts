@@ -9,11 +9,6 @@ import { MCP_CLIENTS } from "./mcp_clients.ts";
 import { sourceSettings } from "./sources/mod.ts";
 import { CommandError, EXIT, type Terminal, usageError } from "./terminal.ts";
 
-interface InitFlags {
-  readonly client?: string;
-  readonly out?: string;
-}
-
 const KINDS = {
   module: {
     file: "tools.mjs",
@@ -41,7 +36,7 @@ type Kind = keyof typeof KINDS;
 export async function init(
   kind: Kind | undefined,
   what: string | undefined,
-  flags: InitFlags,
+  flags: { readonly client?: string; readonly out?: string },
   terminal: Terminal,
 ): Promise<number> {
   const { stdin: input, stderr: output, signal } = terminal.io;

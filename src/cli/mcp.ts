@@ -45,7 +45,9 @@ export async function mcp(
   if (!/^[A-Za-z0-9][\w.-]{0,63}$/.test(name)) {
     throw usageError(`Cannot ${goal}: --name must be letters, digits, "_", "." or "-"`);
   }
-  if (action === "remove" && (sources.length > 0 || Object.keys(flags).some(isForEntry))) {
+  const isForEntry = Object.keys(flags)
+    .some((flag) => !["name", "project", "dryRun", "json"].includes(flag));
+  if (action === "remove" && (sources.length > 0 || isForEntry)) {
     throw usageError(`Cannot ${goal}: only --name, --project and --dry-run have an effect here`);
   }
   if (flags.project === true && project === undefined) {
@@ -82,10 +84,6 @@ export async function mcp(
       `Restart ${title} to apply the change.`;
   });
   return EXIT.ok;
-}
-
-function isForEntry(flag: string): boolean {
-  return !["name", "project", "dryRun", "json"].includes(flag);
 }
 
 /** The flags of `plue serve` that the entry passes on. */

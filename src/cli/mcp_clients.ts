@@ -65,15 +65,11 @@ const CLIENTS: Readonly<Record<string, McpClient>> = {
 /** The names of the clients on the command line. */
 export const MCP_CLIENTS: readonly string[] = Object.keys(CLIENTS);
 
-/** The facts of a machine that determine the path of a client's file. */
-export interface Machine {
-  readonly platform: string;
-  readonly env: CommandIo["env"];
-  readonly home: string;
-}
-
 /** Returns the path of the file in which a client stores a user's servers. */
-export function configPath(client: string, { platform, env, home }: Machine): string {
+export function configPath(
+  client: string,
+  { platform, env, home }: Pick<CommandIo, "env"> & Record<"platform" | "home", string>,
+): string {
   const [folder, path] = clientOf(client).user;
   const { join } = platform === "win32" ? win32 : posix;
   if (folder === "home") {

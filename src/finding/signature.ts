@@ -3,12 +3,6 @@
 import { fragmentSteps } from "../schema/mod.ts";
 import { clip, isObject, type JsonSchemaObject, type Tool } from "../tool/mod.ts";
 
-export interface TypeText {
-  readonly text: string;
-  /** True if the type omits a rule of the schema, such as a pattern or a limit. */
-  readonly lossy: boolean;
-}
-
 /** The maximum depth of a type; a reference and a union count as a level. */
 const MAX_LEVELS = 8;
 /** The maximum number of types in a signature, because references may multiply types. */
@@ -32,7 +26,10 @@ export const SCALARS: Readonly<Record<string, string>> = {
   null: "null",
 };
 
-export function argumentsOf({ parameters }: Pick<Tool, "parameters">): TypeText {
+/** Writes a type. It is `lossy` if it omits a rule of the schema, such as a pattern or a limit. */
+export function argumentsOf(
+  { parameters }: Pick<Tool, "parameters">,
+): { readonly text: string; readonly lossy: boolean } {
   const writer = new Writer(parameters);
   const text = writer.type(parameters, MAX_LEVELS);
   return { text, lossy: writer.lossy };

@@ -151,8 +151,11 @@ export class ToolAvailabilityContext {
   }
 }
 
-/** The methods that add a condition. A method extends a list, and replaces a flag or the risk. */
-interface ContextConditions {
+/**
+ * The methods that add a condition, created from the table of criteria. A method extends a list, and
+ * replaces a flag or the risk.
+ */
+export interface ToolAvailabilityContextBuilder {
   /** Permits only these tools, by id. */
   enableTools(...ids: readonly string[]): this;
   /** Forbids these tools, by id. */
@@ -195,10 +198,7 @@ const METHODS = {
   model: "withModel",
   provider: "withProvider",
   locale: "withLocale",
-} satisfies { readonly [Field in ContextField]: keyof ContextConditions };
-
-/** The methods, which are created from the table of criteria. */
-export interface ToolAvailabilityContextBuilder extends ContextConditions {}
+} satisfies { readonly [Field in ContextField]: keyof ToolAvailabilityContextBuilder };
 
 /** Builds a context step by step. A builder is accepted instead of a context. */
 export class ToolAvailabilityContextBuilder {

@@ -19,9 +19,6 @@ const FIELDS = {
   parameters: check.createCheck("an object schema", check.isObject),
 } satisfies { readonly [Field in keyof FunctionDefinitionJson]: check.Check };
 
-const hint: check.FieldHint = (field) =>
-  /^input_?schema$/i.test(field) ? 'did you mean "parameters"?' : undefined;
-
 /**
  * The definition of a tool for a model. Frozen.
  *
@@ -65,7 +62,7 @@ export class FunctionDefinition {
       fields,
       FIELDS,
       (field) => `its ${field}`,
-      hint,
+      (field) => /^input_?schema$/i.test(field) ? 'did you mean "parameters"?' : undefined,
     );
     this.name = name;
     this.description = description;

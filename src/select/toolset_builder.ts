@@ -8,7 +8,8 @@ import { rejectUndefined, type Selection } from "./selection.ts";
 import { buildToolset, isToolset, type Toolset } from "./toolset.ts";
 import type { ToolCollection, ToolSource } from "./source.ts";
 
-interface ToolsetConditions {
+/** The methods that add a condition, created from the table of criteria. */
+export interface ToolsetBuilder {
   /** Keeps tools of one of these namespaces. */
   withNamespace(...names: readonly string[]): this;
   /** Keeps tools with all of these tags. */
@@ -42,10 +43,7 @@ const METHODS = {
   role: "withRole",
   scopes: "withScopes",
   namespace: "withNamespace",
-} satisfies { readonly [Name in keyof SelectionCriteria]-?: keyof ToolsetConditions };
-
-/** The methods, which are created from the table of criteria. */
-export interface ToolsetBuilder extends ToolsetConditions {}
+} satisfies { readonly [Name in keyof SelectionCriteria]-?: keyof ToolsetBuilder };
 
 /**
  * Builds a toolset step by step. Every call adds a condition, and a tool must meet all conditions.
