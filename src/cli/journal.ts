@@ -1,12 +1,7 @@
 /** `plue journal`: shows and verifies the journal in a file. */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import {
-  type JournalRecord,
-  jsonLines,
-  readJournal,
-  verifyJournal,
-} from "../adapters/journal/mod.ts";
+import * as journals from "../adapters/journal/mod.ts";
 import { attemptOr, cleanText, once } from "../tool/mod.ts";
 import { CommandError, counted, EXIT, type Terminal, usageError } from "./terminal.ts";
 
@@ -46,12 +41,12 @@ export async function journal(
   if (unused !== undefined) {
     throw usageError(`Cannot ${action} a journal: --${unused} has no effect here; omit it`);
   }
-  const sink = jsonLines(file);
+  const sink = journals.jsonLines(file);
   if (action === "tail") return await tail(sink, flags, terminal);
   if (action === "verify") return await verify(sink, flags, terminal);
   if (action === "stats") return await stats(sink, terminal);
-  const records: JournalRecord[] = [];
-  for await (const record of readJournal(sink, { callId })) records.push(record);
+  const records: journals.JournalRecord[] = [];
+  for await (const record of journals.readJournal(sink, { callId })) records.push(record);
   if (records.length === 0) {
     throw new CommandError(`Cannot show the call: ${file} has no record with the id "${callId}"`);
   }
@@ -59,15 +54,15 @@ export async function journal(
   return EXIT.ok;
 }
 
-type Sink = ReturnType<typeof jsonLines>;
+type Sink = ReturnType<typeof journals.jsonLines>;
 
 /** Prints the last records, oldest first, and with `--follow` the later ones until Ctrl-C. */
 async function tail(sink: Sink, flags: JournalFlags, terminal: Terminal): Promise<number> {
   const { limit = 20, follow = false } = flags;
   const { signal } = terminal.io;
   for (let last = 0, most = limit;; most = Infinity) {
-    const news: JournalRecord[] = [];
-    for await (const record of readJournal(sink)) {
+    const news: journals.JournalRecord[] = [];
+    for await (const record of journals.readJournal(sink)) {
       if (record.sequence <= last || news.length === most) break;
       news.push(record);
     }
@@ -81,7 +76,7 @@ async function tail(sink: Sink, flags: JournalFlags, terminal: Terminal): Promis
   }
 }
 
-function lineOf(record: JournalRecord): string {
+function lineOf(record: journals.JournalRecord): string {
   const { time, kind, outcome, tool, principal, callId, durationMs, count, message } = record;
   const what = kind === undefined ? [outcome, tool, principal ?? "-", callId] : [kind, count];
   const took = durationMs === undefined ? undefined : `${durationMs.toFixed(1)} ms`;
@@ -97,7 +92,7 @@ async function verify(sink: Sink, { head }: JournalFlags, terminal: Terminal): P
     throw usageError("Cannot verify a journal: --head must be the number and the hash, 12:Ab3…");
   }
   const key = terminal.io.env["PLUE_JOURNAL_KEY"];
-  const verdict = await verifyJournal(sink.pages("oldest first"), {
+  const verdict = await journals.verifyJournal(sink.pages("oldest first"), {
     key,
     ...(sequence !== undefined && { head: { sequence: Number(sequence), hash } }),
   });
@@ -118,7 +113,7 @@ async function verify(sink: Sink, { head }: JournalFlags, terminal: Terminal): P
 
 async function stats(sink: Sink, terminal: Terminal): Promise<number> {
   const tools = new Map<string, Counts>();
-  for await (const record of readJournal(sink)) {
+  for await (const record of journals.readJournal(sink)) {
     if (record.kind !== undefined) continue;
     // Callers choose the names of unknown tools, so that there may be any number.
     const tool = record.definition === undefined ? "(unknown)" : record.tool ?? "";

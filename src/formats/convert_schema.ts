@@ -19,14 +19,7 @@ import * as merging from "./transform/merge_all_of.ts";
 import { isUnchanged, normalizeDraft } from "./transform/older_dialects.ts";
 import { Trace } from "./transform/rewrite.ts";
 import { hoistReferences, pruneDefinitions, resolverOf } from "./transform/references.ts";
-import {
-  type Context,
-  type KeywordFate,
-  type NodePass,
-  Report,
-  runPass,
-  type SchemaLoss,
-} from "./transform/report.ts";
+import * as reports from "./transform/report.ts";
 
 /** The rules of a target for the arguments or the result; `input` has the rules of keywords. */
 type SchemaPlan = Pick<Target, "input" | "formats" | "keys" | "typed" | "draft07" | "fallback">;
@@ -35,7 +28,7 @@ export type Conversion =
   | {
     readonly ok: true;
     readonly schema: JsonSchema;
-    readonly losses: readonly SchemaLoss[];
+    readonly losses: readonly reports.SchemaLoss[];
     readonly rewrite: ArgumentRewrite | undefined;
     /** The forms (see `KEYWORD_FORMS`) of the schema that the provider does not document. */
     readonly uncertain: readonly KeywordForm[];
@@ -50,7 +43,7 @@ export interface Refusal {
 }
 
 /** Replaces one keyword form by others, for targets that transform the form. */
-interface Pass extends NodePass {
+interface Pass extends reports.NodePass {
   readonly form: KeywordForm;
   /**
    * `found`: runs if the schema uses the form. `produced`: also if an earlier pass has changed the
@@ -64,7 +57,7 @@ interface Pass extends NodePass {
   /** True if a keyword that the pass could not replace is dropped. */
   readonly drops?: true;
   /** Rewrites the whole schema, instead of each node. */
-  whole?(schema: JsonSchema, context: Context): JsonSchema;
+  whole?(schema: JsonSchema, context: reports.Context): JsonSchema;
 }
 
 /** Passes whose result has the same meaning as their input, in their order. */
@@ -100,7 +93,7 @@ function unchanged(schema: JsonSchema): Conversion {
 
 export class SchemaConverter {
   readonly #plan: SchemaPlan;
-  readonly #fateOf: Context["fateOf"];
+  readonly #fateOf: reports.Context["fateOf"];
   /** The forms with dropped or ignored keywords. */
   readonly #dropped: FormSet;
   /** The forms that are sent unchanged, without a report. */
@@ -172,10 +165,10 @@ export class SchemaConverter {
     describe: boolean,
   ): Conversion {
     const { keys, typed, fallback } = this.#plan;
-    const context: Context = {
+    const context: reports.Context = {
       trace,
       resolve: resolverOf(start),
-      report: new Report(trace),
+      report: new reports.Report(trace),
       describe,
       // A schema that would be weakened is rejected, and its tool is sent without strict mode.
       refuses: fallback !== undefined,
@@ -189,7 +182,7 @@ export class SchemaConverter {
     schema = this.#run(RESTRUCTURING, schema, forms, context, start);
     let left = schema === start ? forms : formsOf(schema, trace);
     if ([...left].some((form) => this.#dropped.has(form))) {
-      schema = runPass({ enter: keywords.dropKeywords }, schema, context);
+      schema = reports.runPass({ enter: keywords.dropKeywords }, schema, context);
       left = formsOf(schema, trace);
     }
     const uncertain = this.#uncertainForms(forms, left);
@@ -200,7 +193,9 @@ export class SchemaConverter {
     if (schema !== start) schema = pruneDefinitions(trace, schema);
     const rewrite = trace.hasMarks ? rewriteOf(schema, trace) : undefined;
     const losses = context.report.losses(first);
-    if (typed === true) schema = runPass({ leave: keywords.asTypedSchema }, schema, context);
+    if (typed === true) {
+      schema = reports.runPass({ leave: keywords.asTypedSchema }, schema, context);
+    }
     return { ok: true, schema, losses, rewrite, uncertain };
   }
 
@@ -208,7 +203,7 @@ export class SchemaConverter {
     passes: readonly Pass[],
     schema: JsonSchema,
     forms: FormSet,
-    context: Context,
+    context: reports.Context,
     before: JsonSchema,
   ): JsonSchema {
     let current = schema;
@@ -219,7 +214,7 @@ export class SchemaConverter {
       ) continue;
       const runs = when === "always" || forms.has(form) ||
         (when === "produced" && current !== before);
-      if (runs) current = whole?.(current, context) ?? runPass(pass, current, context);
+      if (runs) current = whole?.(current, context) ?? reports.runPass(pass, current, context);
     }
     return current;
   }
@@ -242,7 +237,7 @@ export class SchemaConverter {
     return this.#plan.input[form].action === "transform";
   }
 
-  #fateOfForm(form: KeywordForm): KeywordFate {
+  #fateOfForm(form: KeywordForm): reports.KeywordFate {
     const { action, enforcement, uncertain } = this.#plan.input[form];
     if (action === "drop" || (action === "transform" && DROPPED_IF_LEFT.has(form))) return "drop";
     return action === "keep" && enforcement === "ignored" && uncertain !== true

@@ -19,15 +19,7 @@ import {
 } from "./export_options.ts";
 import { KEYWORD_FORMS } from "./form_rules.ts";
 import { hintsOf, type ProviderHints } from "./provider_hints.ts";
-import {
-  type Limit,
-  type LimitName,
-  LIMITS,
-  plainModeOf,
-  strictModeOf,
-  type Target,
-  type ToolView,
-} from "./target.ts";
+import * as targets from "./target.ts";
 import { eachChild, requiredBy } from "./transform/rewrite.ts";
 
 interface SentTool extends Pick<ConvertedTool, "view" | "encoding"> {
@@ -43,7 +35,7 @@ interface ProviderEntry {
 }
 
 export class RequestExport {
-  readonly #target: Target;
+  readonly #target: targets.Target;
   readonly #options: ExportOptions;
   /** True if one of the tools is a tool search, and the target supports tool search. */
   readonly #searches: boolean;
@@ -55,7 +47,7 @@ export class RequestExport {
   readonly #rejected: RejectedTool[] = [];
   readonly #sent: SentTool[] = [];
 
-  constructor(list: readonly Tool[], target: Target, options: ExportOptions) {
+  constructor(list: readonly Tool[], target: targets.Target, options: ExportOptions) {
     assertUniqueIds(list);
     this.#target = target;
     this.#options = options;
@@ -63,7 +55,7 @@ export class RequestExport {
       list.some((tool) => hintsOf(tool).toolSearch === true);
     this.#omitsDeferred = this.#searches && target.toolSearch === "definitions";
     this.#warnings = new ExportWarnings(target.title);
-    const strictMode = strictModeOf(target);
+    const strictMode = targets.strictModeOf(target);
     // The limits of a strict mode concern strict tools only.
     const isStrict = list.some((tool) => hintsOf(tool).strict === true);
     const { limits } = isStrict && strictMode !== undefined ? strictMode : target;
@@ -125,7 +117,7 @@ export class RequestExport {
     tool: Tool,
     definitions: NonNullable<ProviderHints["definitions"]>,
   ): ProviderEntry | Refusal {
-    const wire = definitions[this.#target.id] ?? definitions[plainModeOf(this.#target).id];
+    const wire = definitions[this.#target.id] ?? definitions[targets.plainModeOf(this.#target).id];
     if (wire !== undefined) return { tool, wire };
     const others = Object.keys(definitions).join(", ");
     const message = `a provider runs it, and it is defined for ${others} only`;
@@ -133,9 +125,9 @@ export class RequestExport {
   }
 
   #admit(tool: Tool, name: WireName): ConvertedTool | Refusal {
-    const strictMode = strictModeOf(this.#target);
-    const plain = plainModeOf(this.#target);
-    const attempt = (rules: Target, instead?: Refusal): ConvertedTool | Refusal => {
+    const strictMode = targets.strictModeOf(this.#target);
+    const plain = targets.plainModeOf(this.#target);
+    const attempt = (rules: targets.Target, instead?: Refusal): ConvertedTool | Refusal => {
       const converted = convertTool(tool, name, rules, this.#options, instead);
       return converted.ok ? this.#refusal(converted) ?? converted : converted;
     };
@@ -203,7 +195,7 @@ export class RequestExport {
     const most = limits.find((limit) => limit.name === "maxToolText")?.value;
     const length = most === undefined ? 0 : JSON.stringify(tools).length;
     if (most !== undefined && length > most) {
-      const message = `there are ${length} ${LIMITS.maxToolText}; the limit is ${most}`;
+      const message = `there are ${length} ${targets.LIMITS.maxToolText}; the limit is ${most}`;
       this.#warnings.add("maxToolText", undefined, message);
     }
     const deferred = this.#sent.filter(({ view }) => view.hints.deferLoading === true).length;
@@ -243,14 +235,14 @@ function deepFreeze(value: unknown): void {
 /** The count for a limit: `maxFields` is a sum over all tools, `maxDepth` is per strict tool. */
 interface Count {
   /** The amount of a tool, or a field of `SchemaSize`. Tools with `undefined` do not count. */
-  readonly of: keyof SchemaSize | ((tool: ToolView) => number | undefined);
+  readonly of: keyof SchemaSize | ((tool: targets.ToolView) => number | undefined);
   /** True if only strict tools count. In a target without a strict mode, every tool counts. */
   readonly strict?: true;
   /** True if the limit applies to each tool by itself. */
   readonly each?: true;
 }
 
-const COUNTS: { readonly [Name in LimitName]?: Count } = {
+const COUNTS: { readonly [Name in targets.LimitName]?: Count } = {
   maxTools: { of: () => 1 },
   maxDeferredTools: { of: ({ hints }) => hints.deferLoading === true ? 1 : undefined },
   maxStrictTools: { of: () => 1, strict: true },
@@ -267,41 +259,43 @@ const COUNTS: { readonly [Name in LimitName]?: Count } = {
 };
 
 class RequestLimits {
-  readonly #limits: readonly Limit[];
+  readonly #limits: readonly targets.Limit[];
   /** True if the target has no strict mode, so that limits on schemas apply to every tool. */
   readonly #allStrict: boolean;
   /** True if deferred tools are not in the request, so that only limits per tool apply to them. */
   readonly #omitsDeferred: boolean;
-  readonly #used = new Map<LimitName, number>();
+  readonly #used = new Map<targets.LimitName, number>();
 
-  constructor(limits: readonly Limit[], allStrict: boolean, omitsDeferred: boolean) {
+  constructor(limits: readonly targets.Limit[], allStrict: boolean, omitsDeferred: boolean) {
     this.#limits = limits;
     this.#allStrict = allStrict;
     this.#omitsDeferred = omitsDeferred;
   }
 
-  excess(tool: ToolView): readonly { readonly limit: Limit; readonly message: string }[] {
+  excess(
+    tool: targets.ToolView,
+  ): readonly { readonly limit: targets.Limit; readonly message: string }[] {
     return this.#amounts(tool).flatMap(([limit, adds]) => {
       const { name, value } = limit;
       if (name === "minRequired") {
-        const message = `the minimum is ${value} ${LIMITS[name]}, and it has ${adds}`;
+        const message = `the minimum is ${value} ${targets.LIMITS[name]}, and it has ${adds}`;
         return adds < value ? [{ limit, message }] : [];
       }
       const total = (this.#used.get(name) ?? 0) + adds;
-      const message = `the limit is ${value} ${LIMITS[name]}, and there would be ${total}`;
+      const message = `the limit is ${value} ${targets.LIMITS[name]}, and there would be ${total}`;
       return total > value ? [{ limit, message }] : [];
     });
   }
 
-  add(tool: ToolView): void {
+  add(tool: targets.ToolView): void {
     for (const [{ name }, adds] of this.#amounts(tool)) {
       if (COUNTS[name]?.each !== true) this.#used.set(name, (this.#used.get(name) ?? 0) + adds);
     }
   }
 
-  #amounts(tool: ToolView): readonly (readonly [Limit, number])[] {
+  #amounts(tool: targets.ToolView): readonly (readonly [targets.Limit, number])[] {
     let size: SchemaSize | undefined;
-    return this.#limits.flatMap((limit): (readonly [Limit, number])[] => {
+    return this.#limits.flatMap((limit): (readonly [targets.Limit, number])[] => {
       const { of, strict, each } = COUNTS[limit.name] ?? {};
       if (of === undefined || (strict === true && !tool.strict && !this.#allStrict)) return [];
       if (this.#omitsDeferred && tool.hints.deferLoading === true && each !== true) return [];

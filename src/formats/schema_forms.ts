@@ -4,12 +4,7 @@ import { isObject, type JsonSchema, type JsonSchemaObject } from "../tool/mod.ts
 import { FORM_OF, type KeywordForm } from "./form_rules.ts";
 import { constrains, lacksItems } from "./transform/keywords.ts";
 import { acceptsNull, describesObjects } from "./transform/properties.ts";
-import {
-  definitionName,
-  findReferences,
-  type Resolve,
-  resolverOf,
-} from "./transform/references.ts";
+import * as references from "./transform/references.ts";
 import { eachChild, MAX_DEPTH, requiredBy, tooDeep, type Trace } from "./transform/rewrite.ts";
 
 export type FormSet = ReadonlySet<KeywordForm>;
@@ -72,7 +67,7 @@ export function formsOf(schema: JsonSchema, trace?: Trace): FormSet {
   if (!isObject(schema)) return finder.forms.add("boolean schema");
   finder.add(schema, true);
   if (finder.refers) {
-    const { recursive, external } = findReferences(trace, schema);
+    const { recursive, external } = references.findReferences(trace, schema);
     if (recursive.size > 0) finder.forms.add("$ref recursive");
     if (external.size > 0) finder.forms.add("$ref external");
   }
@@ -83,11 +78,11 @@ class FormFinder {
   readonly forms: Set<KeywordForm> = new Set();
   refers = false;
   #depth = 0;
-  readonly #resolve: Resolve;
+  readonly #resolve: references.Resolve;
   readonly #see: (child: JsonSchema, keyword: string) => void;
 
   constructor(root: JsonSchema) {
-    this.#resolve = resolverOf(root);
+    this.#resolve = references.resolverOf(root);
     this.#see = (child, keyword) => {
       if (typeof child !== "boolean") this.add(child, false);
       else if (keyword !== "additionalProperties" && keyword !== "unevaluatedProperties") {
@@ -121,7 +116,7 @@ class FormFinder {
   #addReference(node: JsonSchemaObject, root: boolean): void {
     this.refers = true;
     if (!root && Object.keys(node).length > 1) this.forms.add("$ref with siblings");
-    if (node["$ref"] !== "#" && definitionName(node["$ref"]) === undefined) {
+    if (node["$ref"] !== "#" && references.definitionName(node["$ref"]) === undefined) {
       this.forms.add("$ref elsewhere");
     }
   }

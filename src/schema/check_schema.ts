@@ -18,13 +18,7 @@ import type {
 } from "./engine.ts";
 import * as keywords from "./keywords.ts";
 import type { Dialect } from "./keywords.ts";
-import {
-  boundReferences,
-  pointerSteps,
-  type Reference,
-  ReferenceIndex,
-  ROOT_URI,
-} from "./references.ts";
+import * as references from "./references.ts";
 
 /** The bounds of one schema. The values in `enum`, `default` and unknown keywords count, too. */
 const MAX_SCHEMAS = 5_000;
@@ -68,14 +62,14 @@ class SchemaChecker {
   readonly #dialect: Dialect;
   readonly #what: string;
   readonly #compile: (source: string) => RegExp;
-  readonly #index: ReferenceIndex;
+  readonly #index: references.ReferenceIndex;
   #schemas = 0;
   #values = 0;
   #characters = 0;
   /** The keys of the current position. The pointer is created only for an error or a reference. */
   readonly #path: string[] = [];
   readonly #visited = new Set<unknown>();
-  readonly #references: Reference[] = [];
+  readonly #references: references.Reference[] = [];
   #recursiveAnchors = 0;
 
   constructor(
@@ -87,14 +81,14 @@ class SchemaChecker {
     this.#dialect = dialect;
     this.#what = what;
     this.#compile = compile;
-    this.#index = new ReferenceIndex(schema, dialect);
+    this.#index = new references.ReferenceIndex(schema, dialect);
   }
 
   check(root: JsonSchema): void {
-    this.#checkPart(root, ROOT_URI, 0);
+    this.#checkPart(root, references.ROOT_URI, 0);
     // A target that was not checked as a part of the schema is checked now, and may add references.
     for (const reference of this.#references) reference.targets = this.#resolve(reference);
-    boundReferences(this.#references, this.#dialect, MAX_SCHEMAS, this.#what);
+    references.boundReferences(this.#references, this.#dialect, MAX_SCHEMAS, this.#what);
     // Engines get a copy of each schema for each scope of a dynamic reference.
     let scopes = 1;
     for (const { length } of this.#index.dynamicAnchors.values()) {
@@ -193,7 +187,7 @@ class SchemaChecker {
     }
   }
 
-  #resolve({ holder, keyword, base, pointer }: Reference): readonly unknown[] {
+  #resolve({ holder, keyword, base, pointer }: references.Reference): readonly unknown[] {
     // Until draft-07, a `$ref` hides the keywords next to it, but no keyword hides a `$ref`.
     const ref = holder[keyword] as string;
     const target = this.#index.resolve(ref, base);
@@ -202,7 +196,7 @@ class SchemaChecker {
       this.#fail(TypeError, `${rule}, and ${describe(ref)} has no target in it`, pointer);
     }
     if (!this.#visited.has(target.schema)) {
-      this.#path.push(...pointerSteps(ref.slice(ref.indexOf("#") + 1)));
+      this.#path.push(...references.pointerSteps(ref.slice(ref.indexOf("#") + 1)));
       this.#checkPart(target.schema, target.base, 0);
       this.#path.length = 0;
     }
@@ -268,7 +262,7 @@ const VALUE_RULES: { readonly [Shape in keywords.KeywordShape]?: Rule } = {
   ],
 } satisfies Record<Exclude<keywords.KeywordShape, "schema" | "schema or schemas" | "any">, Rule>;
 
-function isReference(keyword: string): keyword is Reference["keyword"] {
+function isReference(keyword: string): keyword is references.Reference["keyword"] {
   return keyword === "$ref" || keyword === "$dynamicRef" || keyword === "$recursiveRef";
 }
 

@@ -2,15 +2,7 @@
 
 import type { JSX } from "preact";
 import { useId, useState } from "preact/hooks";
-import type {
-  FormSchema,
-  ListShape,
-  Notes,
-  ObjectShape,
-  Place,
-  Shape,
-  Variant,
-} from "../../schema/form.ts";
+import type * as forms from "../../schema/form.ts";
 import { isObject, type Issue } from "../../tool/mod.ts";
 import { Input } from "./inputs.tsx";
 import { pointerOf, withMember } from "./json_views.ts";
@@ -21,7 +13,7 @@ type Element = JSX.Element;
 type Path = readonly (string | number)[];
 
 interface FormState {
-  readonly schema: FormSchema;
+  readonly schema: forms.FormSchema;
   readonly issues: readonly Issue[];
   /** Replaces the value at a path; `undefined` removes it. */
   readonly set: (path: Path, value: unknown) => void;
@@ -35,7 +27,7 @@ interface FormState {
 }
 
 export function Form({ schema, value, issues, onChange, name }: {
-  readonly schema: FormSchema;
+  readonly schema: forms.FormSchema;
   readonly value: unknown;
   readonly issues: readonly Issue[];
   readonly onChange: (value: unknown) => void;
@@ -64,7 +56,7 @@ export function Form({ schema, value, issues, onChange, name }: {
 
 interface FieldProps {
   readonly state: FormState;
-  readonly place: Place;
+  readonly place: forms.Place;
   readonly path: Path;
   readonly value: unknown;
   readonly name: string;
@@ -86,7 +78,7 @@ function isItem(path: Path): boolean {
 
 function messagesOf(
   { state: { issues }, path, value, required }: FieldProps,
-  shape: Shape,
+  shape: forms.Shape,
 ): readonly string[] {
   const [own, parent] = [path, path.slice(0, -1)].map(pointerOf);
   // The check reports a missing property as an issue of the object.
@@ -189,7 +181,7 @@ function Field(props: FieldProps): Element | null {
   );
 }
 
-function typeOf(shape: Shape): string {
+function typeOf(shape: forms.Shape): string {
   switch (shape.kind) {
     case "choice":
       return `one of ${shape.choices.length}`;
@@ -208,7 +200,7 @@ function typeOf(shape: Shape): string {
 function Caption(
   { state, path, name, required, notes: { title, deprecated }, input, type }:
     & FieldProps
-    & { readonly notes: Notes; readonly input?: string; readonly type?: string },
+    & { readonly notes: forms.Notes; readonly input?: string; readonly type?: string },
 ): Element {
   const text = (
     <>
@@ -254,7 +246,7 @@ function ObjectField({
   path,
   value,
   shape: { properties, required, rest },
-}: FieldProps & { readonly shape: ObjectShape }): Element {
+}: FieldProps & { readonly shape: forms.ObjectShape }): Element {
   const [added, setAdded] = useState("");
   const id = useId();
   const own = isObject(value) ? value : {};
@@ -309,10 +301,10 @@ function ObjectField({
 
 /** The optional values that are not sent, each with a button that adds it to the form. */
 function Offers({ state, path, offered }: Pick<FieldProps, "state" | "path"> & {
-  readonly offered: readonly (readonly [string, Place])[];
+  readonly offered: readonly (readonly [string, forms.Place])[];
 }): Element | null {
   if (offered.length === 0) return null;
-  const add = (name: string, place: Place): void => {
+  const add = (name: string, place: forms.Place): void => {
     const { kind } = state.schema.shapeOf(place);
     const isTyped = kind === "text" || kind === "number" || kind === "choice" || kind === "json";
     state.add([...path, name], true);
@@ -344,11 +336,11 @@ function ListField({
   value,
   shape: { first, rest, maxItems },
   name,
-}: FieldProps & { readonly shape: ListShape }): Element {
+}: FieldProps & { readonly shape: forms.ListShape }): Element {
   const list = Array.isArray(value) ? value : [];
   const next = first[list.length] ?? rest;
   /** Sets an item to the initial value of its schema, or removes it. */
-  const set = (index: number, place?: Place): void =>
+  const set = (index: number, place?: forms.Place): void =>
     state.set([...path, index], place && state.schema.initial(place));
   return (
     <>
@@ -387,7 +379,7 @@ function ListField({
 }
 
 function VariantsField({ variants, ...props }: FieldProps & {
-  readonly variants: readonly Variant[];
+  readonly variants: readonly forms.Variant[];
 }): Element {
   const { state, path, value, name, nesting = 0 } = props;
   const id = useId();
