@@ -53,19 +53,13 @@ export function exportTools<Like extends TargetLike>(
   return records.exportTools(source, recordOf(target), options) as never;
 }
 
-/** The reason why a tool could not be exported. The message names the tool. */
-export interface ExportError extends Error {
-  /** The tool's id. */
-  readonly tool: string;
-}
-
 /** The exported tools, with warnings and errors. */
 export interface ExportedWithWarnings<Tools> {
   readonly tools: Tools;
   /** The losses, then the warnings about the request, as sentences. */
   readonly warnings: readonly string[];
-  /** The errors of rejected tools, in the order of the tools. */
-  readonly errors: readonly ExportError[];
+  /** The errors of rejected tools, each with the tool's id, in the order of the tools. */
+  readonly errors: readonly (Error & { readonly tool: string })[];
 }
 
 /**

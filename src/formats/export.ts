@@ -20,15 +20,10 @@ export type Exportable = readonly Tool[] | {
 
 const DEFAULTS: ExportOptions = Object.freeze({});
 
-/** One tool of an export, in the target's shape. */
-export interface ExportedPart {
-  /** The id of the tool. */
-  readonly tool: string;
-  readonly wire: unknown;
-}
-
-/** Returns one part per tool. Throws if `exported` is not a result of `exportTools`. */
-export function partsOf(exported: ExportResult): readonly ExportedPart[] {
+/** Returns the id and the shape of each tool. Throws for anything but a result of `exportTools`. */
+export function partsOf(
+  exported: ExportResult,
+): readonly { readonly tool: string; readonly wire: unknown }[] {
   const found = sentTools.get(exported?.names);
   if (found !== undefined) {
     return found.map(({ view: { tool }, wire }) => ({ tool: tool.id, wire }));

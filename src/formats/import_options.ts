@@ -70,13 +70,6 @@ export type PerTool<Value> =
 /** A list of names in the source, or a function that returns true for the selected names. */
 export type ImportFilter = readonly string[] | ((name: string) => boolean);
 
-/** Runs a call of an imported tool. `name` is the name of the tool in the source. */
-export type ImportExecute = (
-  name: string,
-  args: { readonly [key: string]: unknown },
-  context: ToolContext,
-) => ToolOutput<unknown>;
-
 /** Bounds of an import, against documents that are made to exhaust memory or time. */
 export interface ImportLimits {
   /** The maximum number of entries that are read. @default {5_000} */
@@ -112,8 +105,12 @@ export interface ImportOptions {
   readonly pins?: undefined;
   /** Tags for all tools, added to the tags of the document. Only this option can set `read-only`. */
   readonly tags?: readonly string[];
-  /** Runs the calls. Without this option, the tools are definitions only. */
-  readonly execute?: ImportExecute;
+  /** Runs the calls by the tools' names in the source. By default, the tools are definitions only. */
+  readonly execute?: (
+    name: string,
+    args: { readonly [key: string]: unknown },
+    context: ToolContext,
+  ) => ToolOutput<unknown>;
   readonly limits?: ImportLimits;
 }
 

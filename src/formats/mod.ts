@@ -13,12 +13,11 @@ export {
   encodeResult,
   encodeResults,
   type ExportedWithWarnings,
-  type ExportError,
   exportTools,
   Exposure,
   resumeTurn,
 } from "./by_name.ts";
-export { type Exportable, type ExportedPart, partsOf } from "./export.ts";
+export { type Exportable, partsOf } from "./export.ts";
 export type * from "./export_options.ts";
 export type { ExportNames, ToolEncoding, WireName } from "./export_names.ts";
 export { hintsOf, providerTool } from "./provider_hints.ts";

@@ -57,17 +57,11 @@ export function hintsOf(tool: Tool): ProviderHints {
     : NO_HINTS;
 }
 
-/** The definition of a {@linkcode providerTool}. */
-export interface ProviderToolDefinition {
-  readonly name: string;
-  readonly namespace?: string;
-  readonly title?: string;
-  /** The description for people, which no provider receives. */
-  readonly description: string;
-  readonly tags?: readonly string[];
-  readonly roles?: readonly string[];
-  readonly scopes?: readonly string[];
-  readonly risk?: Tool["risk"];
+/** The definition of a {@linkcode providerTool}. No provider receives the description. */
+export interface ProviderToolDefinition
+  extends
+    Pick<Tool, "name" | "description">,
+    Partial<Pick<Tool, "namespace" | "title" | "tags" | "roles" | "scopes" | "risk">> {
   /** The entries in a request, by target id. A strict mode can use the plain target's entry. */
   readonly definitions: { readonly [target: string]: { readonly [field: string]: unknown } };
 }
