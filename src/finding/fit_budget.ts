@@ -19,14 +19,6 @@ import {
 import { countTokens, type TokenCounter } from "./count_tokens.ts";
 import { argumentsOf, firstSentence } from "./signature.ts";
 
-/** The number of tokens of an export. */
-export interface TokenMeasure {
-  /** The total, including the text around the tools. */
-  readonly total: number;
-  /** The tokens of each tool alone, in the order of the export. */
-  readonly tools: readonly { readonly id: string; readonly tokens: number }[];
-}
-
 /**
  * Measures an export: the tokens of its JSON, which are about as many as a provider counts.
  *
@@ -44,12 +36,16 @@ export interface TokenMeasure {
  * ```
  *
  * @param count Counts tokens, such as a provider's tokenizer. By default, o200k is estimated.
+ * @returns The total, including the text around the tools, and the tokens of each tool alone.
  * @throws {TypeError} If `exported` is not a result of `exportTools`.
  */
 export function measureTokens(
   exported: ExportResult,
   count: TokenCounter = countTokens,
-): TokenMeasure {
+): {
+  readonly total: number;
+  readonly tools: readonly { readonly id: string; readonly tokens: number }[];
+} {
   const tools = formats.partsOf(exported).map(({ tool, wire }) => ({
     id: tool,
     tokens: tokensOf(wire, count),
@@ -92,14 +88,6 @@ export interface FitBudgetOptions<Like extends TargetLike = TargetLike> {
   readonly options?: formats.ExportOptions | undefined;
 }
 
-/** A tool that is shown. */
-export interface FittedTool {
-  readonly id: string;
-  readonly detail: ToolDetail;
-  /** The number of tokens of this tool alone. */
-  readonly tokens: number;
-}
-
 /** A tool that is not shown. */
 export interface LeftOutTool {
   readonly id: string;
@@ -115,8 +103,12 @@ export interface FittedTools<Tools = unknown, Id extends string = string> {
   readonly exported: ExportResult<Tools, Id>;
   /** The number of tokens of the export. */
   readonly tokens: number;
-  /** The tools that are shown, in the order of the export. */
-  readonly tools: readonly FittedTool[];
+  /** The tools that are shown, each with its own number of tokens, in the order of the export. */
+  readonly tools: readonly {
+    readonly id: string;
+    readonly detail: ToolDetail;
+    readonly tokens: number;
+  }[];
   /** The tools that are not shown, in order of id. */
   readonly leftOut: readonly LeftOutTool[];
 }

@@ -11,10 +11,8 @@ export { countTokens, type TokenCounter } from "./count_tokens.ts";
 export {
   fitBudget,
   type FitBudgetOptions,
-  type FittedTool,
   type FittedTools,
   type LeftOutTool,
   measureTokens,
-  type TokenMeasure,
   type ToolDetail,
 } from "./fit_budget.ts";
