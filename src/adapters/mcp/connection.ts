@@ -270,7 +270,7 @@ function questionOf(name: string, { method, params }: InputRequests[string]): Qu
  */
 async function sendCall(
   connection: McpConnection,
-  { name, arguments: args, isRepeatable, tool }: ServerCall,
+  { name, arguments: args, isRepeatable, tool, isShared }: ServerCall,
   retry: Retry,
   context: ToolContext,
 ): Promise<unknown> {
@@ -293,7 +293,10 @@ async function sendCall(
         const message = `Cannot call "${name}": the MCP server does not read its input; try later`;
         return ToolResult.error("unavailable", message, { ran: mayHaveRun ? "unknown" : "no" });
       }
-      const kind = await kindOf(error, client);
+      // The reason may be a revoked token instead of the session. A caller's own token is then replaced.
+      const isUnauthorized = Object(error).status === 401;
+      const isOwn = isUnauthorized && isShared !== true;
+      const kind = isOwn ? "answered" : await kindOf(error, client);
       // Other calls use the connection, too, so the failure of one request does not end it.
       const isUsable = kind !== "not sent" && kind !== "answered" && await answers(client, signal);
       signal.throwIfAborted();
@@ -305,7 +308,8 @@ async function sendCall(
       const isComing = isUsable || connection.lose(client);
       if (isComing && kind === "not sent") continue;
       // A server that does not know the session has not run the call.
-      if (isComing && isFirst && (kind === "unknown session" || isRepeatable)) continue;
+      const isSafe = !isUnauthorized && (kind === "unknown session" || isRepeatable);
+      if (isComing && isFirst && isSafe) continue;
       const what = isUsable ? "response of" : "connection to";
       const message = `Cannot call "${name}": the ${what} the MCP server is lost`;
       return ToolResult.error("unavailable", message, { ran: mayHaveRun ? "unknown" : "no" });
@@ -376,8 +380,8 @@ async function kindOf(error: unknown, client: Client): Promise<FailureKind> {
   // A `RangeError` means that the response is too large.
   if (error instanceof ProtocolError || error instanceof RangeError) return "answered";
   if (error instanceof SdkHttpError) {
-    // The protocol's status for an unknown session is 404; many servers send 400.
-    const mayBeSession = error.status === 404 || error.status === 400;
+    // An unknown session has status 404 in the protocol, 400 at many servers, and 401 in the Rust SDK.
+    const mayBeSession = [400, 401, 404, 410].includes(error.status);
     const hasSession = client.transport?.sessionId !== undefined;
     if (mayBeSession && hasSession && client.getProtocolEra() === "legacy") {
       return "unknown session";

@@ -311,6 +311,32 @@ describe("an imported server with a failed response", () => {
   }
 });
 
+describe("an imported server that has lost its sessions", () => {
+  for (const [status, first] of [[404, "ok"], [410, "ok"], [401, "unavailable"]] as const) {
+    it(`gets a new session after status ${status}`, async () => {
+      let session = "first";
+      const raw = fetchRaw(({ id, method }) =>
+        resultOf(id, method === "tools/list" ? { tools: [tool("call")] } : { content: [] })
+      );
+      const registry = new ToolRegistry();
+      await using _server = await importFrom(async (url, init = {}) => {
+        const sent = new Headers(init.headers).get("mcp-session-id") ?? session;
+        if (sent !== session) return new Response("no", { status });
+        const response = await raw(url, init);
+        response.headers.set("mcp-session-id", session);
+        return response;
+      }, { registry });
+      session = "second";
+      const results: string[] = [];
+      for (let call = 0; call < 2; call++) {
+        const result = await new ToolDispatcher(registry).dispatch({ name: "far:call" });
+        results.push(result.ok ? "ok" : result.error.code);
+      }
+      assertEquals(results, [first, "ok"]);
+    });
+  }
+});
+
 /** Connects until a connection is made. */
 async function connected(
   open: (signal: AbortSignal) => Promise<Client>,
