@@ -2,18 +2,8 @@
 
 import { type Call, CallFailure, type DispatchContext, resumptions } from "../../execute/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
-import {
-  type Answers,
-  clip,
-  fingerprint,
-  forwardedQuestion,
-  isSuspended,
-  MAX_TIMEOUT_MS,
-  setOwn,
-  type SuspendedCall,
-  type ToolContent,
-  type ToolResult,
-} from "../../tool/mod.ts";
+import * as check from "../../tool/mod.ts";
+import { clip, isSuspended, setOwn } from "../../tool/mod.ts";
 import type { CodeLimits, Executor, ProgramCall, ProgramEnd } from "./executor.ts";
 
 /** The options of a code tool, checked and complete. */
@@ -23,11 +13,11 @@ export interface CodeSettings {
 }
 
 /** A call of a program that waits for a person, and the answers so far. */
-interface WaitingCall extends Pick<SuspendedCall, "ticket" | "questions"> {
+interface WaitingCall extends Pick<check.SuspendedCall, "ticket" | "questions"> {
   readonly index: number;
   readonly id: string;
   readonly print: string;
-  readonly answers?: Answers;
+  readonly answers?: check.Answers;
 }
 
 /** A suspension of the program, stored as a step of the call. JSON. */
@@ -129,7 +119,7 @@ export class CodeRun {
     );
     await Promise.all(
       questions.slice(0, MAX_QUESTIONS).map(async ({ question, answers, key }) =>
-        setOwn(answers, question.key, await ask(key, forwardedQuestion(question)))
+        setOwn(answers, question.key, await ask(key, check.forwardedQuestion(question)))
       ),
     );
     this.#waiting = new Map(calls.map((call) => [call.index, call]));
@@ -212,7 +202,7 @@ export class CodeRun {
 
   /** Pauses the time of the program. The returned function must be called once. */
   #pause(): () => void {
-    if (this.#persons++ === 0) this.#resumeTime = this.#call.deadline.suspend(MAX_TIMEOUT_MS);
+    if (this.#persons++ === 0) this.#resumeTime = this.#call.deadline.suspend(check.MAX_TIMEOUT_MS);
     return () => void (--this.#persons || this.#resumeTime());
   }
 
@@ -224,7 +214,7 @@ export class CodeRun {
     return {
       ...{ principal, sessionId, messageId, services, context, trace, signal },
       // The key may already have the maximum length of 256 characters.
-      idempotencyKey: key === undefined ? key : `${fingerprint(key)}#${index}`,
+      idempotencyKey: key === undefined ? key : `${check.fingerprint(key)}#${index}`,
       ...(onQuestion && {
         onQuestion: async (question, call) => {
           // The time of the program does not pass while a person answers, or gives a permission.
@@ -293,7 +283,8 @@ export class CodeRun {
 
 type Printed = { readonly index: number; readonly print: string };
 
-const printOf = ({ id, json }: ProgramCall): string => fingerprint(JSON.stringify([id, json]));
+const printOf = ({ id, json }: ProgramCall): string =>
+  check.fingerprint(JSON.stringify([id, json]));
 
 /** The name of the step that has the suspension with this number, from 1. */
 const stepOf = (number: number): string => `program.${number}`;
@@ -301,12 +292,12 @@ const stepOf = (number: number): string => `program.${number}`;
 type Failure = { readonly code: string; readonly message: string };
 type Reply = { readonly ok: boolean; readonly value: unknown };
 
-function replyOf(result: ToolResult): Reply {
+function replyOf(result: check.ToolResult): Reply {
   if (!result.ok) {
     const { code, message } = result.error;
     return { ok: false, value: { code, message } };
   }
   if (!result.blocks) return { ok: true, value: result.content ?? null };
-  const { structuredContent, content } = result.content as ToolContent;
+  const { structuredContent, content } = result.content as check.ToolContent;
   return { ok: true, value: structuredContent ?? content };
 }

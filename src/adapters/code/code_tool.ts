@@ -6,14 +6,7 @@ import { searchTool, ToolBridge } from "../../finding/bridge.ts";
 import { functionPath, signatureOf } from "../../finding/signature.ts";
 import { buildToolset, isToolset, type Selection, type Toolset } from "../../select/mod.ts";
 import * as check from "../../tool/mod.ts";
-import {
-  fail,
-  makeTool,
-  once,
-  type Tool,
-  type ToolContext,
-  type ToolDefinition,
-} from "../../tool/mod.ts";
+import { fail, makeTool, type Tool } from "../../tool/mod.ts";
 import { CodeRun, type CodeSettings } from "./code_run.ts";
 import { type CodeLimits, type Executor, readLimits } from "./executor.ts";
 
@@ -75,7 +68,7 @@ export function codeTool(
 ): Toolset {
   const toolset = isToolset(source) ? source : source?.select?.();
   if (!isToolset(toolset)) fail(ACTION, "the source must be a toolset or a registry");
-  const own = once(made, options, () => ownTools(options));
+  const own = check.once(made, options, () => ownTools(options));
   return new ToolBridge(toolset.bridge?.target ?? toolset, own, { native: false });
 }
 
@@ -117,7 +110,7 @@ function runCode(settings: CodeSettings): Tool {
     },
     timeoutMs,
     callsTools: true,
-    async execute({ code }: { readonly code: string }, context: ToolContext) {
+    async execute({ code }: { readonly code: string }, context: check.ToolContext) {
       const call = CallContext.callOf(context);
       const tools = call?.toolset.bridge?.target;
       if (!tools) fail("run a program", "use a dispatcher over the toolset of codeTool()");
@@ -136,5 +129,5 @@ function runCode(settings: CodeSettings): Tool {
         programs.add(principal, -1);
       }
     },
-  } as ToolDefinition);
+  } as check.ToolDefinition);
 }

@@ -3,17 +3,7 @@
 import { countTokens, type TokenCounter } from "../../finding/mod.ts";
 import { FunctionDefinition, isToolset, type Toolset } from "../../select/mod.ts";
 import * as check from "../../tool/mod.ts";
-import {
-  argumentsText,
-  cleanText,
-  fail,
-  fnv1a,
-  groupBy,
-  isObject,
-  type JsonSchema,
-  type JsonSchemaObject,
-  type Tool,
-} from "../../tool/mod.ts";
+import { isObject, type JsonSchema, type Tool } from "../../tool/mod.ts";
 import { SCALARS } from "../../finding/signature.ts";
 import {
   definitionName,
@@ -96,7 +86,7 @@ export function toolsAsTypeScript(
   options: ToolTypesOptions = {},
 ): string {
   const { maxTokens, count = countTokens } = check.readFields(ACTION, options, CHECKS);
-  if (!isToolset(toolset)) fail(ACTION, "pass a toolset, such as registry.select()");
+  if (!isToolset(toolset)) check.fail(ACTION, "pass a toolset, such as registry.select()");
   const named: NamedTypes = new Map();
   const tools = (toolset.bridge?.target ?? toolset).available();
   const all = tools.map((tool) => declareTool(tool, named));
@@ -152,7 +142,7 @@ function note(left: readonly Declaration[], names: number): string {
 function writeFile(declarations: readonly Declaration[], named: NamedTypes): string {
   const names = new Set(declarations.flatMap(({ types }) => types));
   const types = [...names].sort().map((name) => named.get(name)).join("");
-  const groups = groupBy(declarations, ({ tool }) => tool.namespace ?? tool.name);
+  const groups = check.groupBy(declarations, ({ tool }) => tool.namespace ?? tool.name);
   const members = Array.from(groups, ([name, group]) => {
     const [{ tool }] = group as [Declaration];
     const isTool = group.length === 1 && tool.namespace === undefined;
@@ -201,7 +191,7 @@ function writeType(
   const root = hoistReferences(trace, plain);
   for (let salt = 0;; salt++) {
     // If another schema has a different definition of a name, all names get a hash of this one.
-    const suffix = salt === 0 ? "" : `_${fnv1a(JSON.stringify(root) + salt).toString(16)}`;
+    const suffix = salt === 0 ? "" : `_${check.fnv1a(JSON.stringify(root) + salt).toString(16)}`;
     const writer = new SchemaWriter(root, name, suffix);
     const text = writer.write(root, pad);
     const added = [...writer.definitions];
@@ -215,7 +205,8 @@ function writeType(
 class SchemaWriter {
   /** The declarations of the referenced schemas, by the name of the type. */
   readonly definitions: NamedTypes = new Map();
-  readonly #named: Map<unknown, readonly [name: string, schema: JsonSchemaObject]> = new Map();
+  readonly #named: Map<unknown, readonly [name: string, schema: check.JsonSchemaObject]> =
+    new Map();
   readonly #root: JsonSchema;
   readonly #name: string;
   readonly #suffix: string;
@@ -252,7 +243,7 @@ class SchemaWriter {
   }
 
   /** Writes the keywords of a schema without its references and compositions. */
-  #own(schema: JsonSchemaObject, pad: string): string {
+  #own(schema: check.JsonSchemaObject, pad: string): string {
     const { type, enum: values, items, prefixItems, properties } = schema;
     if (Object.hasOwn(schema, "const")) return literal(schema["const"]);
     if (Array.isArray(values)) return union(values, literal);
@@ -269,7 +260,7 @@ class SchemaWriter {
     return `${group(this.type(items, `${pad}  `))}[]`;
   }
 
-  #tuple(prefix: readonly unknown[], schema: JsonSchemaObject, pad: string): string {
+  #tuple(prefix: readonly unknown[], schema: check.JsonSchemaObject, pad: string): string {
     const { minItems = 0, items = true } = schema;
     const members = prefix.map((item, index) =>
       `${group(this.type(item, `${pad}  `))}${index < Number(minItems) ? "" : "?"}`
@@ -278,7 +269,7 @@ class SchemaWriter {
     return `[${members.join(", ")}]`;
   }
 
-  #object(schema: JsonSchemaObject, pad: string): string {
+  #object(schema: check.JsonSchemaObject, pad: string): string {
     const inside = `${pad}  `;
     const inner = (member: unknown): string => this.type(member, inside);
     const required = requiredBy(schema);
@@ -336,14 +327,14 @@ function union(members: readonly unknown[], write: (member: unknown) => string):
 }
 
 function literal(value: unknown): string {
-  return argumentsText(value, MAX_LITERAL) ?? SCALARS[typeof value] ?? "unknown";
+  return check.argumentsText(value, MAX_LITERAL) ?? SCALARS[typeof value] ?? "unknown";
 }
 
 /** Writes the name of a member: an identifier, or a string without invisible characters. */
 function memberName(name: string): string {
   // `new` would declare a constructor.
   const isPlain = /^[A-Za-z_$][\w$]*$/.test(name) && name !== "new";
-  return isPlain ? name : argumentsText(name, Infinity) as string;
+  return isPlain ? name : check.argumentsText(name, Infinity) as string;
 }
 
 /**
@@ -359,7 +350,7 @@ function comment(schema: unknown, pad: string, end = " "): string {
   });
   if (type === "integer") tags.unshift("@integer");
   if (deprecated !== false) tags.push(`@deprecated${deprecated === true ? "" : ` ${deprecated}`}`);
-  const lines = cleanText(`${description}\n${tags.join(" ")}`, MAX_COMMENT).split("\n")
+  const lines = check.cleanText(`${description}\n${tags.join(" ")}`, MAX_COMMENT).split("\n")
     .map((line) => line.trim().replaceAll("*/", "*\\/").replaceAll("@ts-", "@ ts-"))
     .filter((line) => line !== "");
   if (lines.length === 0) return "";

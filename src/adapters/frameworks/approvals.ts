@@ -5,16 +5,8 @@ import type { CallStore } from "../../execute/durable/mod.ts";
 import { frozenCopy } from "../../execute/json_value.ts";
 import type * as calls from "../../execute/mod.ts";
 import type { DecodedCall } from "../../formats/mod.ts";
-import {
-  type Answer,
-  canonicalJson,
-  checkPort,
-  defined,
-  fail,
-  isFunction,
-  type Question,
-  type ToolResult,
-} from "../../tool/mod.ts";
+import * as check from "../../tool/mod.ts";
+import { fail, isFunction } from "../../tool/mod.ts";
 
 const LIFETIME_MS = 86_400_000;
 
@@ -37,7 +29,7 @@ export class FrameworkApprovals {
   readonly #store: CallStore;
 
   constructor(store: CallStore) {
-    checkPort("keep approvals", "store", store, ["get", "create", "update"]);
+    check.checkPort("keep approvals", "store", store, ["get", "create", "update"]);
     this.#store = store;
   }
 
@@ -135,10 +127,10 @@ export class CallApprovals {
 
   /** Answers the dispatcher's question for an approval that the framework requested, once. */
   async answer(
-    question: Question,
+    question: check.Question,
     call: calls.CallInfo,
-    action: Answer["action"],
-  ): Promise<Answer | undefined> {
+    action: check.Answer["action"],
+  ): Promise<check.Answer | undefined> {
     if (question.kind !== "approval") return undefined;
     const id = await this.#idOf(call.callId, describeCall(call.tool.id, question.arguments));
     let isValid = false;
@@ -163,7 +155,7 @@ export class CallApprovals {
 }
 
 function describeCall(tool: string, args: unknown): string {
-  return canonicalJson([tool, args ?? null]);
+  return check.canonicalJson([tool, args ?? null]);
 }
 
 /** Layers that end each call before its tool runs, with its description if it needs approval. */
@@ -171,7 +163,7 @@ function previewLayers(layers: readonly calls.Layer[]): readonly calls.Layer[] {
   const rules = layers.filter((layer): layer is RuleLayer =>
     layer.name === "rules" && "explain" in layer
   );
-  const decide = async (call: calls.Call, isRequired: boolean): Promise<ToolResult> => {
+  const decide = async (call: calls.Call, isRequired: boolean): Promise<check.ToolResult> => {
     const verdicts = (await Promise.all(rules.map((layer) => layer.explain(call)))).flat()
       .map(({ verdict }) => verdict);
     const needsApproval = !verdicts.includes("deny") && (isRequired || verdicts.includes("ask"));
@@ -188,7 +180,7 @@ function previewLayers(layers: readonly calls.Layer[]): readonly calls.Layer[] {
     ): calls.Layer => ({
       name: "approvals",
       stage: "run",
-      ...defined({ meets }),
+      ...check.defined({ meets }),
       for: () => (call) => decide(call, meets === "approval"),
     })),
   ];

@@ -1,29 +1,24 @@
 /** The common parts of tools that were written for a framework, and become tools of plue. */
 
-import {
-  type ContentBlock,
-  isObject,
-  type RiskLevel,
-  type StandardSchema,
-  ToolResult,
-} from "../../tool/mod.ts";
+import * as check from "../../tool/mod.ts";
+import { isObject, ToolResult } from "../../tool/mod.ts";
 
 /** Options of tools that were written for a framework. */
 export interface ExistingToolsOptions {
   /** The namespace of the tools. By default, their names are their ids. */
   readonly namespace?: string;
   /** The risk of all tools. @default {"medium"} */
-  readonly risk?: RiskLevel;
+  readonly risk?: check.RiskLevel;
 }
 
 export const OPTIONS: readonly (keyof ExistingToolsOptions)[] = ["namespace", "risk"];
 
 /** Accepts every context of a call, also none: tools without a schema for it receive it, too. */
-export const ANY_CONTEXT: StandardSchema = {
+export const ANY_CONTEXT: check.StandardSchema = {
   "~standard": { version: 1, vendor: "plue", validate: (value) => ({ value }) },
 };
 
-function blockOf(part: unknown): ContentBlock {
+function blockOf(part: unknown): check.ContentBlock {
   const { type, text, image_url, metadata, ...rest } = Object(part);
   if (typeof text === "string") return { type: "text", text };
   const { data, url: address = image_url?.url ?? image_url, ...file } = rest;

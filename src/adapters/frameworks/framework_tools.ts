@@ -1,17 +1,6 @@
 /** Tools that a framework runs, and the tools for the AI SDK, which is not imported. */
 
-import type {
-  AiSdkTool,
-  AiSdkToolResult,
-  CallDispatcher,
-  DecodedCall,
-  Exportable,
-  ExportOptions,
-  MessageOf,
-  Target,
-  ToolsOf,
-  WireValue,
-} from "../../formats/mod.ts";
+import type * as types from "../../formats/mod.ts";
 import { AI_SDK } from "../../formats/providers/ai_sdk.ts";
 import * as formats from "../../formats/records.ts";
 import type { CallInfo } from "../../execute/mod.ts";
@@ -33,10 +22,10 @@ import type { CallApprovals, FrameworkApprovals } from "./approvals.ts";
 /** Options of tools that a framework runs. */
 export interface FrameworkOptions<Context = unknown> {
   /** Runs the calls: a `ToolDispatcher` over the tools. */
-  readonly dispatcher: CallDispatcher<Context>;
+  readonly dispatcher: types.CallDispatcher<Context>;
   /** Fields that the host adds to each call. */
   readonly context?: Context;
-  readonly options?: ExportOptions;
+  readonly options?: types.ExportOptions;
   /** Stores the approvals that the framework requests from a person. */
   readonly approvals?: FrameworkApprovals;
 }
@@ -45,8 +34,8 @@ export const FIELDS: readonly (keyof FrameworkOptions)[] = [
   ...["dispatcher", "context", "options", "approvals"] as const,
 ];
 
-interface Runnable<Of extends Target> {
-  readonly tools: ToolsOf<Of>;
+interface Runnable<Of extends types.Target> {
+  readonly tools: types.ToolsOf<Of>;
   /** Returns the id of the approval that a call needs. Absent without the option `approvals`. */
   readonly request?: (
     call: unknown,
@@ -54,14 +43,14 @@ interface Runnable<Of extends Target> {
   ) => Promise<string | undefined>;
   /** @param action The decision of the framework's user, if the call needs approval. */
   answer(call: unknown, signal: AbortSignal | undefined, action?: Answer["action"]): Promise<{
-    readonly message: MessageOf<Of>;
+    readonly message: types.MessageOf<Of>;
     readonly result: ToolResult;
   }>;
 }
 
-export function runnable<Of extends Target, Context>(
+export function runnable<Of extends types.Target, Context>(
   target: Of,
-  source: Exportable,
+  source: types.Exportable,
   settings: FrameworkOptions<Context>,
   fields: readonly string[] = FIELDS,
 ): Runnable<Of> {
@@ -78,7 +67,8 @@ export function runnable<Of extends Target, Context>(
   const exported = formats.exportTools(source, target, options);
   const { names } = exported;
   // A framework passes one call at a time.
-  const decode = (call: unknown) => formats.decodeCalls(target, call, names)[0] as DecodedCall;
+  const decode = (call: unknown) =>
+    formats.decodeCalls(target, call, names)[0] as types.DecodedCall;
   return {
     tools: formats.allTools(exported),
     ...approvals && { request: (call, record) => approvals.request(decode(call), record) },
@@ -95,7 +85,7 @@ export function runnable<Of extends Target, Context>(
       const result = turn.results[0] as ToolResult;
       const [message = formats.encodeResults(target, turn.calls, [failureOf(result)], names)[0]] =
         turn.messages;
-      return { message: message as MessageOf<Of>, result };
+      return { message: message as types.MessageOf<Of>, result };
     },
   };
 }
@@ -110,11 +100,11 @@ function failureOf(result: ToolResult): ToolResult {
 }
 
 type AiSdkOutput<Version extends 6 | 7> = Version extends 6
-  ? Exclude<AiSdkToolResult["output"], { type: "content" | "json" }> | {
+  ? Exclude<types.AiSdkToolResult["output"], { type: "content" | "json" }> | {
     type: "content";
     value: AiSdk6ContentPart[];
-  } | { type: "json"; value: WireValue }
-  : AiSdkToolResult["output"];
+  } | { type: "json"; value: types.WireValue }
+  : types.AiSdkToolResult["output"];
 
 /** A part of a result in AI SDK 6. */
 export type AiSdk6ContentPart =
@@ -123,7 +113,7 @@ export type AiSdk6ContentPart =
   | { type: "file-data"; data: string; mediaType: string; filename?: string };
 
 /** A tool that this version of the AI SDK runs. */
-export interface RunnableAiSdkTool<Version extends 6 | 7 = 7> extends AiSdkTool {
+export interface RunnableAiSdkTool<Version extends 6 | 7 = 7> extends types.AiSdkTool {
   /** Runs the tool. A result with blocks stays whole, with `blocks: true`, for the application. */
   execute(
     input: unknown,
@@ -169,7 +159,7 @@ export interface AiSdkOptions<Context = unknown, Version extends 6 | 7 = 7>
  * @throws {TypeError} If an option is invalid, or a tool cannot be exported.
  */
 export function toAiSdkTools<Context, Version extends 6 | 7 = 7>(
-  source: Exportable,
+  source: types.Exportable,
   options: AiSdkOptions<Context, Version>,
 ): { [name: string]: RunnableAiSdkTool<Version> } {
   const { tools, answer, request } = runnable(AI_SDK, source, options, [...FIELDS, "version"]);

@@ -1,17 +1,7 @@
 /** Tools of plue from the tools of LangChain JS, which is not imported. */
 
-import {
-  attemptOr,
-  defined,
-  fail,
-  isFunction,
-  isObject,
-  isStandardSchema,
-  makeTool,
-  rejectUnknownFields,
-  type Tool,
-  ToolResult,
-} from "../../tool/mod.ts";
+import * as check from "../../tool/mod.ts";
+import { fail, isObject } from "../../tool/mod.ts";
 import { ANY_CONTEXT, type ExistingToolsOptions, OPTIONS, withMetadata } from "./existing_tools.ts";
 
 type Fields = { readonly [field: string]: unknown };
@@ -38,19 +28,19 @@ type Fields = { readonly [field: string]: unknown };
 export function fromLangChainTools(
   tools: readonly object[],
   options: ExistingToolsOptions = {},
-): Tool[] {
+): check.Tool[] {
   const action = "read tools of LangChain";
-  rejectUnknownFields(action, options, OPTIONS);
+  check.rejectUnknownFields(action, options, OPTIONS);
   const { namespace, risk } = options;
   return tools.map((tool, index) => {
     const { name, description, invoke } = tool as Fields;
-    if (typeof name !== "string" || !isFunction(invoke)) {
+    if (typeof name !== "string" || !check.isFunction(invoke)) {
       fail(action, `the entry ${index} is not a tool that LangChain runs`);
     }
-    return makeTool({
+    return check.makeTool({
       ...{ name, context: ANY_CONTEXT, parameters: parametersOf(action, tool) },
       description: `${description ?? ""}`.trim() || name,
-      ...defined({ namespace, risk }),
+      ...check.defined({ namespace, risk }),
       async execute(args, { callId, signal, context }) {
         const toolCall = { type: "tool_call", id: callId, name, args };
         const configurable = isObject(context) ? context : {};
@@ -68,7 +58,7 @@ function parametersOf(action: string, tool: object): object {
     // The function takes one text.
     return { type: "object", properties: { input: { type: "string" } } };
   }
-  if (!isStandardSchema(schema)) return { ...Object(schema) };
+  if (!check.isStandardSchema(schema)) return { ...Object(schema) };
   const { vendor, jsonSchema } = schema["~standard"];
   const advice = "convert it with toJsonSchema of @langchain/core";
   return jsonSchema === undefined
@@ -81,10 +71,12 @@ function resultOf(output: unknown): unknown {
   if (tool_call_id === undefined && Object(output).lg_name !== undefined) {
     throw new TypeError("Cannot return the result: only LangGraph can carry out a Command");
   }
-  if (status === "error") return ToolResult.error(`${content}`);
-  if (Array.isArray(content) && tool_call_id) return withMetadata(content, defined({ artifact }));
+  if (status === "error") return check.ToolResult.error(`${content}`);
+  if (Array.isArray(content) && tool_call_id) {
+    return withMetadata(content, check.defined({ artifact }));
+  }
   if (artifact !== undefined) return withMetadata([{ text: `${content}` }], { artifact });
   if (typeof content !== "string" || !/^[[{]/.test(content)) return content;
-  const value: unknown = attemptOr(undefined, () => JSON.parse(content));
+  const value: unknown = check.attemptOr(undefined, () => JSON.parse(content));
   return JSON.stringify(value) === content ? value : content;
 }

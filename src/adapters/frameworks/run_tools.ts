@@ -1,15 +1,7 @@
 /** An agent loop over a provider's client: request, run the calls, send the results, repeat. */
 
-import type {
-  DecodedCall,
-  Exportable,
-  ExportNames,
-  ExportOptions,
-  ResultLoss,
-  Target,
-  Turn,
-  TurnAnswers,
-} from "../../formats/mod.ts";
+import type * as types from "../../formats/mod.ts";
+import type { DecodedCall, ExportNames, Target, Turn } from "../../formats/mod.ts";
 import * as formats from "../../formats/records.ts";
 import { listOf } from "../../schema/mod.ts";
 import * as check from "../../tool/mod.ts";
@@ -34,7 +26,7 @@ export interface RunToolsOptions<Target extends ClientTarget, Context = unknown>
   /** The target that names the provider's API, with strict or plain tools: `openai.chat.strict`. */
   readonly target: Target;
   /** A toolset, which is listed before each request, or a list of tools. */
-  readonly tools: Exportable;
+  readonly tools: types.Exportable;
   /** The maximum number of requests. @default {20} */
   readonly maxTurns?: number;
   /** Aborts the request or the calls; the loop then rejects. */
@@ -42,7 +34,7 @@ export interface RunToolsOptions<Target extends ClientTarget, Context = unknown>
   /** The suspended turn of an earlier run, to resume it with its `messages`. */
   readonly suspended?: SuspendedTurn;
   /** The answers to the questions of the turn. */
-  readonly answers?: TurnAnswers;
+  readonly answers?: types.TurnAnswers;
 }
 
 const FIELDS: readonly (keyof RunToolsOptions<ClientTarget>)[] = [
@@ -60,7 +52,7 @@ export interface ToolRun<Message = unknown, Response = unknown> {
   readonly response?: Response;
   readonly suspended?: SuspendedTurn;
   /** The images and files in results that the target does not accept. */
-  readonly losses?: readonly ResultLoss[];
+  readonly losses?: readonly types.ResultLoss[];
 }
 
 /** An event of a loop. */
@@ -162,10 +154,10 @@ class ToolLoop<Context> {
   readonly #target: Target;
   readonly #format: ClientFormat;
   readonly #create: ReturnType<typeof createOf>;
-  readonly #later: ExportOptions | undefined;
+  readonly #later: types.ExportOptions | undefined;
   readonly #context: Context;
   readonly #messages: unknown[];
-  readonly #losses: ResultLoss[] = [];
+  readonly #losses: types.ResultLoss[] = [];
   /** Fields of the responses that the next request must repeat. */
   #carried: Json = {};
   #response: unknown;
@@ -237,7 +229,7 @@ class ToolLoop<Context> {
     }
   }
 
-  #export(options: ExportOptions | undefined) {
+  #export(options: types.ExportOptions | undefined) {
     return formats.exportTools(this.#options.tools, this.#target, options);
   }
 

@@ -7,18 +7,8 @@ import { atExpiry, followingResponse, frame } from "./event_stream.ts";
 import * as execution from "./execute_tool.ts";
 import { readValues } from "./pages.ts";
 import { type HttpPart, type ToolRequest, withAllLayers } from "./request.ts";
-import {
-  json,
-  notFound,
-  ProblemError,
-  problemOfFailure,
-  problemResponse,
-  refuseQuery,
-  RequestError,
-  requireFields,
-  unavailable,
-  withHeaders,
-} from "./responses.ts";
+import * as responses from "./responses.ts";
+import { json, problemResponse, refuseQuery, RequestError } from "./responses.ts";
 
 /** Runs calls as tasks, for `startTask` of `serveExecution`. Needs the option `tasks` of the server. */
 export function runTasks(
@@ -50,7 +40,7 @@ async function answerTask(
   if (!("id" in task)) return await execution.answerResult(prepared, Promise.resolve(task));
   outlastTask(request, tasks, task);
   recorded.end(ToolResult.ok(null));
-  return withHeaders(json(task, 202), [
+  return responses.withHeaders(json(task, 202), [
     ["location", execution.locationOf(request.raw, task.id)],
     ...(isPreferred ? [["preference-applied", "respond-async"] as const] : []),
   ]);
@@ -113,8 +103,10 @@ async function answerQuestions(request: ToolRequest, answers: Answers): Promise<
   const context = request.hostContext();
   const answering = tasks?.answer(withAllLayers(dispatcher, "tasks"), id, answers, context);
   const answer = await reached(request, answering);
-  if (tasks === undefined || answer === undefined) return problemResponse(notFound("a task", id));
-  if (!("id" in answer)) return problemResponse(problemOfFailure(answer, id));
+  if (tasks === undefined || answer === undefined) {
+    return problemResponse(responses.notFound("a task", id));
+  }
+  if (!("id" in answer)) return problemResponse(responses.problemOfFailure(answer, id));
   outlastTask(request, tasks, answer);
   return json(answer, 202);
 }
@@ -123,7 +115,9 @@ async function showTask(request: ToolRequest): Promise<Response> {
   const { raw, param: id, server: { tasks } } = request;
   refuseQuery(raw.url);
   const task = await reached(request, tasks?.get(id, ownerIn(request)));
-  if (tasks === undefined || task === undefined) return problemResponse(notFound("a task", id));
+  if (tasks === undefined || task === undefined) {
+    return problemResponse(responses.notFound("a task", id));
+  }
   return raw.method !== "HEAD" && execution.acceptsStream(raw.headers)
     ? followTask(request, tasks, task)
     : json(task);
@@ -159,7 +153,7 @@ async function cancelTask(request: ToolRequest): Promise<Response> {
   refuseQuery(raw.url);
   server.requireExecution();
   const task = await reached(request, server.tasks?.cancel(id, ownerIn(request)));
-  return task === undefined ? problemResponse(notFound("a task", id)) : json(task);
+  return task === undefined ? problemResponse(responses.notFound("a task", id)) : json(task);
 }
 
 /**
@@ -193,8 +187,8 @@ async function reached<T>({ server }: ToolRequest, work: Promise<T> | undefined)
     return await work;
   } catch (error) {
     server.log(error);
-    throw new ProblemError(
-      unavailable("unavailable", "Cannot reach the tasks now; try again later"),
+    throw new responses.ProblemError(
+      responses.unavailable("unavailable", "Cannot reach the tasks now; try again later"),
     );
   }
 }
@@ -202,7 +196,7 @@ async function reached<T>({ server }: ToolRequest, work: Promise<T> | undefined)
 function readAnswers(
   body: unknown,
 ): { readonly ticket: string | undefined; readonly answers: Answers } {
-  const { ticket, answers = {} } = requireFields(
+  const { ticket, answers = {} } = responses.requireFields(
     body,
     ["ticket", "answers"],
     '{"ticket": "…", "answers": {}}',

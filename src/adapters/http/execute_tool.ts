@@ -11,18 +11,8 @@ import {
 } from "../../tool/mod.ts";
 import { eventStream, frame } from "./event_stream.ts";
 import { type HttpPart, type ToolRequest, UNOBSERVED, withAllLayers } from "./request.ts";
-import {
-  chooseType,
-  json,
-  noSuchTool,
-  notFound,
-  problemOfFailure,
-  problemResponse,
-  refuseQuery,
-  RequestError,
-  requireFields,
-  withHeaders,
-} from "./responses.ts";
+import * as responses from "./responses.ts";
+import { json, problemResponse, refuseQuery, RequestError } from "./responses.ts";
 import type { RequestCall, RunningCall } from "./running_calls.ts";
 
 export interface CallTarget {
@@ -150,7 +140,11 @@ async function execute(
   const { raw, server, record, param: name, caller: { principal, callContext } } = request;
   const { headers } = raw;
   server.requireExecution();
-  const body = requireFields(await request.readJson({}), CALL_FIELDS, '{"arguments": {}}');
+  const body = responses.requireFields(
+    await request.readJson({}),
+    CALL_FIELDS,
+    '{"arguments": {}}',
+  );
   const ids = readCallIds(body, headers);
   const { callId = crypto.randomUUID() } = ids;
   const call = { name, arguments: body["arguments"], callId };
@@ -208,15 +202,15 @@ function respond(prepared: PreparedCall, result: ToolResult): Response | undefin
     }
   }
   if (isSuspended(result)) {
-    return withHeaders(json({ callId, status: "input_required", ...result }, 202), [
+    return responses.withHeaders(json({ callId, status: "input_required", ...result }, 202), [
       ["location", locationOf(request.raw, callId)],
     ]);
   }
   // A call through a bridge fails with the bridge's message, which was written for the model.
   return problemResponse(
     result.error.code === "unknown_tool" && !targetIn(prepared).viaBridge
-      ? noSuchTool(nameIn(prepared))
-      : problemOfFailure(result, callId),
+      ? responses.noSuchTool(nameIn(prepared))
+      : responses.problemOfFailure(result, callId),
   );
 }
 
@@ -247,7 +241,7 @@ const TYPES = ["application/json", "text/event-stream"] as const;
 
 export function acceptsStream(headers: Headers): boolean {
   const accept = headers.get("accept");
-  return accept !== null && chooseType(accept, TYPES) === "text/event-stream";
+  return accept !== null && responses.chooseType(accept, TYPES) === "text/event-stream";
 }
 
 function abortExecution(
@@ -257,7 +251,7 @@ function abortExecution(
   server.requireExecution();
   return server.running.abort({ principal, callId })
     ? json({ callId, status: "aborting" }, 202)
-    : problemResponse(notFound("a running call", callId));
+    : problemResponse(responses.notFound("a running call", callId));
 }
 
 /** Streams the events of a call. For the option `streamCall` of `serveExecution`. */

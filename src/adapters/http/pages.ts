@@ -5,15 +5,8 @@
 
 import type { RequestSettings, ToolChoice } from "../../formats/mod.ts";
 import * as select from "../../select/mod.ts";
-import {
-  BoundedMap,
-  defined,
-  fingerprint,
-  isToolId,
-  numberOf,
-  once,
-  type Tool,
-} from "../../tool/mod.ts";
+import * as check from "../../tool/mod.ts";
+import { once, type Tool } from "../../tool/mod.ts";
 import { RequestError, SAFE_HEADERS } from "./responses.ts";
 
 export interface ListingQuery {
@@ -104,7 +97,7 @@ function otherReaders() {
       (text): ToolChoice | undefined =>
         text === "auto" || text === "none" || text === "required"
           ? text
-          : isToolId(text)
+          : check.isToolId(text)
           ? { tool: text }
           : undefined,
     ),
@@ -187,7 +180,7 @@ function readParameters(parameters: URLSearchParams): ListingQuery {
     losses: losses ?? false,
     settings: toolChoice === undefined && parallel === undefined
       ? undefined
-      : defined({ toolChoice, parallel }),
+      : check.defined({ toolChoice, parallel }),
     selection: select.selectionFrom(criteria),
     search: q,
     minScore,
@@ -229,7 +222,7 @@ export interface Page {
  */
 export function pageOf(value: unknown): Page {
   const body = JSON.stringify(value);
-  return { body, etag: `"${fingerprint(body)}"` };
+  return { body, etag: `"${check.fingerprint(body)}"` };
 }
 
 export function isCurrent(ifNoneMatch: string | null, etag: string): boolean {
@@ -272,11 +265,11 @@ const OVERHEAD = 512;
 
 /** Caches values made of lists of tools. Clients choose them, so their total weight is bounded. */
 export class ListCache<Value> {
-  readonly #values: BoundedMap<string, Value>;
+  readonly #values: check.BoundedMap<string, Value>;
 
   /** @param weigh Returns the weight of a value, without its key, in bytes. */
   constructor(maxWeight: number, weigh: (value: Value) => number) {
-    this.#values = new BoundedMap({
+    this.#values = new check.BoundedMap({
       maxWeight,
       weigh: (value, key) => OVERHEAD + key.length + weigh(value),
     });
@@ -293,7 +286,7 @@ export class ListCache<Value> {
     make: () => Made,
   ): Value | Made {
     // A strong reference would keep the list alive.
-    const name = `${numberOf(tools)} ${key}`;
+    const name = `${check.numberOf(tools)} ${key}`;
     const known = this.#values.get(name);
     if (known !== undefined) return known;
     const made = make();

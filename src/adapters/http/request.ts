@@ -12,17 +12,8 @@ import {
 } from "../../execute/mod.ts";
 import type { Registry } from "../../registry/mod.ts";
 import { Toolset } from "../../select/mod.ts";
-import {
-  assertSync,
-  attemptOr,
-  callHook,
-  fail,
-  isFunction,
-  isObject,
-  isThenable,
-  noop,
-  once,
-} from "../../tool/mod.ts";
+import * as check from "../../tool/mod.ts";
+import { isFunction, isObject, once } from "../../tool/mod.ts";
 import { BodyReader, type BodySource, requireJson } from "./body.ts";
 import {
   type Caller,
@@ -108,7 +99,7 @@ export function withAllLayers(dispatcher: Dispatcher, part: string): ToolDispatc
   // Not `instanceof`, because it would add all layers to every bundle.
   return "dispatchAll" in dispatcher
     ? dispatcher as ToolDispatcher
-    : fail(`use ${part}`, "the dispatcher must be a ToolDispatcher");
+    : check.fail(`use ${part}`, "the dispatcher must be a ToolDispatcher");
 }
 
 const EXECUTION_CLOSED: responses.Problem = {
@@ -179,7 +170,7 @@ export class ToolServer {
         : selection,
     );
     if (options.dispatcher !== undefined && options.dispatch !== undefined) {
-      fail("serve tools", "set dispatch or dispatcher, not both");
+      check.fail("serve tools", "set dispatch or dispatcher, not both");
     }
     const { createDispatcher = (own) => new Dispatcher(source, own) } = setup;
     this.dispatcher = options.dispatcher ?? createDispatcher({
@@ -260,7 +251,7 @@ export class ToolServer {
   /** Responds to a request to any host, without authorization. */
   open(request: Request, answer: () => Response): Response {
     try {
-      return this.#finish(assertSync(answer()), this.#headersFor(request));
+      return this.#finish(check.assertSync(answer()), this.#headersFor(request));
     } catch (error) {
       return this.problemOf(error);
     }
@@ -317,7 +308,7 @@ export class ToolServer {
 
   /** Logs an error. Does not throw. */
   log(error: unknown): void {
-    callHook(() => this.#options.onError?.(error), noop);
+    check.callHook(() => this.#options.onError?.(error), check.noop);
   }
 
   #finish(response: Response, headers: readonly Header[]): Response {
@@ -328,7 +319,7 @@ export class ToolServer {
   }
 
   #headersFor(request: Request): Header[] {
-    return this.#headers.flatMap((headers) => [...assertSync(headers(request))]);
+    return this.#headers.flatMap((headers) => [...check.assertSync(headers(request))]);
   }
 
   #safely(around: RequestObserver): RequestObserver {
@@ -355,7 +346,7 @@ export class ToolServer {
       return this.#admit(entry, named);
     };
     const caller = authorize(context.req.raw, context.env);
-    return isThenable(caller) ? Promise.resolve(caller).then(identify) : identify(caller);
+    return check.isThenable(caller) ? Promise.resolve(caller).then(identify) : identify(caller);
   }
 
   #admit(entry: Entry, caller: Caller): Response | Promise<Response> {
@@ -483,7 +474,7 @@ export class ToolRequest {
    */
   outlast(work: Promise<unknown> | (() => Promise<unknown>)): void {
     // Hono throws if the runtime has no context. On such runtimes, work continues by itself.
-    const context = attemptOr(undefined, () => this.#context.executionCtx);
+    const context = check.attemptOr(undefined, () => this.#context.executionCtx);
     // On Bun this is Bun's server, without `waitUntil`.
     if (isObject(context) && isFunction(context["waitUntil"])) {
       (context as unknown as WorkerContext).waitUntil(typeof work === "function" ? work() : work);

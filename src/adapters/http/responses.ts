@@ -1,14 +1,7 @@
 /** Responses in JSON, and errors as `application/problem+json` (RFC 9457). */
 
-import {
-  type FailureCode,
-  helpUrl,
-  HTTP_STATUS,
-  isObject,
-  type Issue,
-  pointerStep,
-  type ToolFailure,
-} from "../../tool/mod.ts";
+import * as check from "../../tool/mod.ts";
+import { isObject } from "../../tool/mod.ts";
 import { IS_BUN, IS_DENO } from "./runtime.ts";
 
 /** Headers of every response with a body: pages of other sites cannot embed it or guess its type. */
@@ -130,7 +123,7 @@ export function chooseType<Type extends string>(
 
 /** The codes of failed calls and of invalid requests. */
 export type ProblemCode =
-  | FailureCode
+  | check.FailureCode
   | "bad_request"
   | "unauthorized"
   | "insufficient_scope"
@@ -151,7 +144,7 @@ export interface Problem {
   readonly status: number;
   readonly code: ProblemCode;
   readonly detail: string;
-  readonly issues?: readonly Issue[] | undefined;
+  readonly issues?: readonly check.Issue[] | undefined;
   readonly retryable?: boolean;
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Further members, such as `callId`. JSON omits `undefined` members. */
@@ -160,7 +153,7 @@ export interface Problem {
 
 export function problemResponse(problem: Problem): Response {
   const { status, code, detail, issues, retryable, headers, members } = problem;
-  const type = helpUrl(code);
+  const type = check.helpUrl(code);
   const title = code.replaceAll("_", " ");
   const body = { type, title, status, code, detail, issues, retryable, ...members };
   return new Response(JSON.stringify(body), {
@@ -169,12 +162,12 @@ export function problemResponse(problem: Problem): Response {
   });
 }
 
-export function problemOfFailure(failure: ToolFailure, callId: string): Problem {
+export function problemOfFailure(failure: check.ToolFailure, callId: string): Problem {
   const { error, durationMs, questions, ticket, replayed, repaired } = failure;
   const { code, message, issues, retryable, retryAfterMs, acknowledged, ran } = error;
   const waitMs = retryAfterMs ?? (code === "overloaded" ? 1_000 : undefined);
   return {
-    status: HTTP_STATUS[code],
+    status: check.HTTP_STATUS[code],
     code,
     detail: message,
     issues,
@@ -270,7 +263,7 @@ export function requireFields(
       `Cannot read the body: ${JSON.stringify(field)} is not one of its fields: ${
         fields.join(", ")
       }`,
-      pointerStep(field),
+      check.pointerStep(field),
     );
   }
   return body;

@@ -2,20 +2,7 @@
 
 import { type Call, type CallNote, type Layer, notesOf } from "../../execute/mod.ts";
 import * as check from "../../tool/mod.ts";
-import {
-  attemptOr,
-  type Clock,
-  fail,
-  isObject,
-  isWord,
-  JsonReader,
-  STOPPED,
-  systemClock,
-  TIME_OVER,
-  type Tool,
-  type ToolResult,
-  within,
-} from "../../tool/mod.ts";
+import { attemptOr, fail, type Tool, type ToolResult } from "../../tool/mod.ts";
 import { hashWith, headOf, type JournalHead, nextLine, NO_RECORD } from "./chain.ts";
 import {
   type EndedCall,
@@ -46,7 +33,7 @@ export interface JournalOptions {
   readonly flushMs?: number | undefined;
   /** The size of the records that wait to be written, in characters. @default {16_777_216} */
   readonly maxBuffered?: number | undefined;
-  readonly clock?: Clock | undefined;
+  readonly clock?: check.Clock | undefined;
 }
 
 /** The state of a journal. */
@@ -85,7 +72,7 @@ const CHECKS = {
   key: check.checkWord,
   flushMs: check.numberFrom(0, 60_000),
   maxBuffered: check.numberFrom(1),
-  clock: check.anyValue as check.Check<Clock>,
+  clock: check.anyValue as check.Check<check.Clock>,
 } satisfies { readonly [Field in keyof JournalOptions]-?: check.Check };
 
 const DEFAULTS = {
@@ -93,7 +80,7 @@ const DEFAULTS = {
   secrets: [] as readonly string[],
   flushMs: 100,
   maxBuffered: 16_777_216,
-  clock: systemClock,
+  clock: check.systemClock,
 };
 
 type Settings = typeof DEFAULTS & Pick<JournalOptions, "sink" | "onFailure">;
@@ -135,13 +122,15 @@ const WEIGHT = 512;
 export function journal(options: JournalOptions): Journal {
   const { key, ...read } = check.readFields(ACTION, options, CHECKS);
   const { sink, onFailure } = read;
-  if (!isObject(sink) || onFailure === undefined) fail(ACTION, "sink and onFailure are required");
+  if (!check.isObject(sink) || onFailure === undefined) {
+    fail(ACTION, "sink and onFailure are required");
+  }
   check.checkPort(ACTION, "sink", sink, ["append", "pages"]);
   return new CallJournal({ ...DEFAULTS, ...read, sink, onFailure }, hashWith(key));
 }
 
 interface RunningCall {
-  readonly reader: JsonReader;
+  readonly reader: check.JsonReader;
   readonly args: unknown;
   attempts: number;
 }
@@ -212,7 +201,7 @@ class CallJournal implements Journal {
   readonly unresolved: NonNullable<Layer["unresolved"]> = (call, options, result, report, from) => {
     const read = (field: keyof typeof call): unknown => attemptOr(undefined, () => call[field]);
     const [name = "", callId] = [read("name"), read("callId")]
-      .map((text) => isWord(text) ? text.slice(0, 256) : undefined);
+      .map((text) => check.isWord(text) ? text.slice(0, 256) : undefined);
     const hidden = attemptOr(undefined, () => from?.explain(name).steps.find((one) => !one.passed));
     this.#last = { report };
     const run = this.#read(read("arguments"), 0);
@@ -234,16 +223,16 @@ class CallJournal implements Journal {
 
   /** Copies arguments that are a JSON object: only names of members identify secrets. */
   #read(args: unknown, attempts: number): RunningCall {
-    const reader = new JsonReader({});
-    return { reader, args: isObject(args) ? this.#copy(reader, args) : undefined, attempts };
+    const reader = new check.JsonReader({});
+    return { reader, args: check.isObject(args) ? this.#copy(reader, args) : undefined, attempts };
   }
 
   /** Copies JSON. Returns `undefined` for other values, and if values are not recorded. */
-  #copy(reader: JsonReader, value: unknown): unknown {
+  #copy(reader: check.JsonReader, value: unknown): unknown {
     if (this.#settings.arguments === "none") return undefined;
     try {
       const copy = reader.read(value);
-      return copy === STOPPED ? undefined : copy;
+      return copy === check.STOPPED ? undefined : copy;
     } catch {
       return undefined;
     }
@@ -385,7 +374,7 @@ class CallJournal implements Journal {
       await this.#write();
     };
     try {
-      if (await within(clock, CLOSE_MS, end()) === TIME_OVER) {
+      if (await check.within(clock, CLOSE_MS, end()) === check.TIME_OVER) {
         throw new RangeError(`Cannot close the journal: its sink exceeded ${CLOSE_MS} ms`);
       }
     } finally {

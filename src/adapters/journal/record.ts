@@ -2,14 +2,8 @@
 
 import { definitionText } from "../../execute/durable/mod.ts";
 import type { CallDecision, CallNote } from "../../execute/mod.ts";
-import {
-  canonicalJson,
-  type FailureCode,
-  once,
-  type Tool,
-  type ToolFailure,
-  type ToolRun,
-} from "../../tool/mod.ts";
+import * as check from "../../tool/mod.ts";
+import type { Tool } from "../../tool/mod.ts";
 import { Redactor, scrub } from "./redact.ts";
 
 /** Returns the SHA-256 of a text in base64url; with a key, its HMAC. */
@@ -48,9 +42,9 @@ export interface JournalRecord {
   readonly decisions?: readonly CallDecision[];
   readonly arguments?: unknown;
   readonly argumentsDigest?: JournalDigest;
-  readonly outcome?: "ok" | FailureCode;
+  readonly outcome?: "ok" | check.FailureCode;
   /** States whether the tool of a failed call ran. */
-  readonly ran?: ToolRun;
+  readonly ran?: check.ToolRun;
   readonly message?: string;
   readonly questions?: readonly { readonly key: string; readonly message?: string }[];
   /** Absent for a failure. */
@@ -76,7 +70,7 @@ export interface EndedCall {
   /** Copies of JSON; `undefined` if they are not recorded, or not JSON. */
   readonly args: unknown;
   readonly content: unknown;
-  readonly failure: ToolFailure | undefined;
+  readonly failure: check.ToolFailure | undefined;
   readonly notes: readonly CallNote[] | undefined;
   readonly traceParent: string | null | undefined;
   readonly weight: number;
@@ -101,11 +95,11 @@ export function recordMaker(
   const known: WeakMap<Tool, { redactor: Redactor; definition: string }> = new WeakMap();
   const digest = (value: unknown): JournalDigest | undefined => {
     if (value === undefined) return undefined;
-    const text = canonicalJson(value);
+    const text = check.canonicalJson(value);
     return { digest: hash(text), size: text.length };
   };
   return ({ outline, tool, args, content, failure, notes = [], traceParent }) => {
-    const { redactor, definition } = tool === undefined ? unknown : once(known, tool, () => ({
+    const { redactor, definition } = tool === undefined ? unknown : check.once(known, tool, () => ({
       redactor: new Redactor(tool, secrets),
       definition: hash(definitionText(tool)),
     }));

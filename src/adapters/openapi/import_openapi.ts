@@ -5,21 +5,7 @@ import { type ImportedTool, ImportSession, member, wordsIn } from "../../formats
 import type { ProviderHints } from "../../formats/mod.ts";
 import { checkWithoutEngine } from "../../schema/mod.ts";
 import * as check from "../../tool/mod.ts";
-import {
-  clip,
-  copyJson,
-  defined,
-  describeThrown,
-  fail,
-  isListOf,
-  isObject,
-  isText,
-  isWord,
-  jsonEqual,
-  type JsonSchema,
-  type JsonSchemaObject,
-  type ToolResult,
-} from "../../tool/mod.ts";
+import { clip, fail, isListOf, isObject, isText, isWord } from "../../tool/mod.ts";
 import { type HttpOperation, pathProblem } from "./build_request.ts";
 import * as documents from "./document.ts";
 import type { FoundOperation } from "./document.ts";
@@ -147,9 +133,9 @@ function readRoot(session: ImportSession, document: unknown): kit.JsonRecord | u
     return undefined;
   }
   try {
-    return copyJson(document, "the document");
+    return check.copyJson(document, "the document");
   } catch (cause) {
-    const message = describeThrown(cause).replace("Cannot copy", "Cannot read");
+    const message = check.describeThrown(cause).replace("Cannot copy", "Cannot read");
     session.reject(undefined, "", "document", message);
     return undefined;
   }
@@ -241,7 +227,7 @@ function importOperation(api: OpenApiImport, one: FoundOperation, wantedName: st
     return fail("/requestBody", "$ref", "the document has no target for the reference to the body");
   }
   const input = inputOf(parameters, body);
-  draft.parameters = schemas.withDefinitions(input, "input") as JsonSchemaObject;
+  draft.parameters = schemas.withDefinitions(input, "input") as check.JsonSchemaObject;
   // The responses of a HEAD have descriptions as for a GET, but no body.
   const returns = options.returns === false || one.method === "head"
     ? undefined
@@ -257,12 +243,12 @@ function importOperation(api: OpenApiImport, one: FoundOperation, wantedName: st
 }
 
 /** Replaces the failure of an invalid result by a warning. */
-function warnOfMisfits(draft: ImportedTool, returns: JsonSchema): void {
+function warnOfMisfits(draft: ImportedTool, returns: check.JsonSchema): void {
   const { execute, sourceName } = draft;
   if (execute === undefined) return;
   let fits: ((value: unknown) => boolean) | undefined;
   draft.execute = async (args, context) => {
-    const result = await execute(args, context) as ToolResult;
+    const result = await execute(args, context) as check.ToolResult;
     if (!result.ok) return result;
     fits ??= checkWithoutEngine(returns);
     if (!fits(result.content)) {
@@ -339,7 +325,7 @@ function bindTool(
     method: method.toUpperCase(),
     path: template,
     parameters: parameters.map(({ binding }) => binding),
-    ...defined({
+    ...check.defined({
       operationId,
       server,
       body: body?.binding,
@@ -384,7 +370,7 @@ function serverOf(
 
 const isFlag = (value: unknown): boolean => typeof value === "boolean";
 const isOneOf = (...values: readonly unknown[]) => (value: unknown): boolean =>
-  values.some((one) => jsonEqual(one, value));
+  values.some((one) => check.jsonEqual(one, value));
 
 /** The valid members of `x-tool-hints`, which plue's own export to OpenAPI writes. */
 const TOOL_HINTS: { readonly [Hint in keyof ProviderHints]: (value: unknown) => boolean } = {

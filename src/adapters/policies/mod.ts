@@ -7,26 +7,8 @@
 
 import type { Rule, RuleCall } from "../rules/mod.ts";
 import { POLICY_ADVICE, type ToolPolicy } from "../../select/mod.ts";
-import {
-  assertSync,
-  attempt,
-  type Check,
-  checkText,
-  copyJson,
-  createCheck,
-  defined,
-  describe,
-  fail,
-  isFunction,
-  isObject,
-  isThenable,
-  isWord,
-  readFields,
-  rejectUnknownFields,
-  RISK_LEVELS,
-  type RiskLevel,
-  type Tool,
-} from "../../tool/mod.ts";
+import * as check from "../../tool/mod.ts";
+import { copyJson, defined, fail, isFunction, isObject, type Tool } from "../../tool/mod.ts";
 
 /** The facts about a tool that a policy engine receives, as JSON. */
 export interface ToolFacts {
@@ -34,7 +16,7 @@ export interface ToolFacts {
   readonly name: string;
   readonly namespace?: string;
   readonly category?: string;
-  readonly risk: RiskLevel;
+  readonly risk: check.RiskLevel;
   /** The risk as a number, to compare: 0 for `safe` up to 4 for `critical`. */
   readonly riskLevel: number;
   readonly tags: readonly string[];
@@ -50,7 +32,7 @@ function toolFacts(tool: Tool): ToolFacts {
   const { id, name, namespace, category, risk, tags, roles, scopes } = tool;
   const { requiresApproval, requiresTransaction } = tool;
   return {
-    ...{ id, name, risk, riskLevel: RISK_LEVELS.indexOf(risk), tags, scopes },
+    ...{ id, name, risk, riskLevel: check.RISK_LEVELS.indexOf(risk), tags, scopes },
     ...{ requiresApproval, requiresTransaction },
     ...defined({ namespace, category, roles }),
   };
@@ -75,7 +57,10 @@ function callFacts(call: RuleCall) {
   return { input, session, caller, now };
 }
 
-const checkInput: Check<{ readonly [field: string]: unknown }> = createCheck("an object", isObject);
+const checkInput: check.Check<{ readonly [field: string]: unknown }> = check.createCheck(
+  "an object",
+  isObject,
+);
 
 /** A loaded program, as returned by `loadPolicy` of `@open-policy-agent/opa-wasm`. */
 export interface OpaProgram {
@@ -94,7 +79,7 @@ export interface OpaPolicyOptions {
 const MAKE_OPA = "make an OPA policy";
 const RUN_OPA = "run the OPA program";
 
-const OPA_CHECKS = { name: checkText, input: checkInput };
+const OPA_CHECKS = { name: check.checkText, input: checkInput };
 
 interface Decision {
   readonly allow?: unknown;
@@ -145,16 +130,16 @@ const VERDICT: readonly (keyof Decision)[] = ["allow", "requiresApproval", "reas
  * @throws {TypeError} If the program is not loaded, or an option is invalid.
  */
 export function opaPolicy(program: OpaProgram, options: OpaPolicyOptions = {}): EnginePolicy {
-  if (isThenable(program)) {
+  if (check.isThenable(program)) {
     fail(MAKE_OPA, "the program is a promise; await loadPolicy(…) first");
   }
   if (!isFunction(program?.evaluate)) {
     fail(MAKE_OPA, "program must be the result of loadPolicy() of @open-policy-agent/opa-wasm");
   }
-  const { name = "opa", input } = readFields(MAKE_OPA, options, OPA_CHECKS);
+  const { name = "opa", input } = check.readFields(MAKE_OPA, options, OPA_CHECKS);
   const decide = (tool: Tool, call?: RuleCall): Decision | undefined => {
     const facts = { tool: toolFacts(tool), ...(call && { context: callFacts(call) }) };
-    return verdictIn(assertSync(program.evaluate({ ...input, ...facts }), POLICY_ADVICE));
+    return verdictIn(check.assertSync(program.evaluate({ ...input, ...facts }), POLICY_ADVICE));
   };
   const asks = (decision: Decision | undefined) => (decision?.requiresApproval ?? false) !== false;
   return asRule({
@@ -177,16 +162,18 @@ function reasonIn(decision: Decision | undefined, usual = "the rule does not ret
 }
 
 function verdictIn(results: unknown): Decision | undefined {
-  if (!Array.isArray(results)) fail(RUN_OPA, `it must return a list, not ${describe(results)}`);
+  if (!Array.isArray(results)) {
+    fail(RUN_OPA, `it must return a list, not ${check.describe(results)}`);
+  }
   if (results.length === 0) return undefined;
   const result: unknown = results[0]?.result;
   if (typeof result === "boolean") return { allow: result };
   if (isObject(result)) {
-    rejectUnknownFields("read the result of the rule", result, VERDICT);
+    check.rejectUnknownFields("read the result of the rule", result, VERDICT);
     return result;
   }
   const wanted = 'the rule must return a boolean or an object with "allow"';
-  return fail(RUN_OPA, `${wanted}, not ${describe(result)}`);
+  return fail(RUN_OPA, `${wanted}, not ${check.describe(result)}`);
 }
 
 interface CedarFailure {
@@ -245,25 +232,26 @@ export interface CedarPolicyOptions {
 
 const MAKE_CEDAR = "make a Cedar policy";
 
-const checkEntity: Check<CedarEntity> = createCheck(
+const checkEntity: check.Check<CedarEntity> = check.createCheck(
   'an object with "type" and "id", which are strings that are not empty',
-  (value): value is CedarEntity => isObject(value) && isWord(value["type"]) && isWord(value["id"]),
+  (value): value is CedarEntity =>
+    isObject(value) && check.isWord(value["type"]) && check.isWord(value["id"]),
 );
 
 const CEDAR_CHECKS = {
-  policies: createCheck(
+  policies: check.createCheck(
     "a text, or an object of texts",
     (value): value is CedarPolicyOptions["policies"] =>
-      isWord(value) || isObject(value) && Object.values(value).every(isWord),
+      check.isWord(value) || isObject(value) && Object.values(value).every(check.isWord),
   ),
   principal: checkEntity,
   action: checkEntity,
   context: checkInput,
-  entities: createCheck(
+  entities: check.createCheck(
     "a list of objects",
     (value): value is readonly object[] => Array.isArray(value) && value.every(isObject),
   ),
-  name: checkText,
+  name: check.checkText,
 };
 
 /**
@@ -305,7 +293,7 @@ export function cedarPolicy(engine: CedarEngine, options: CedarPolicyOptions): E
   if (!isFunction(engine?.statefulIsAuthorized) || !isFunction(engine.preparsePolicySet)) {
     fail(MAKE_CEDAR, "engine must be the imported module @cedar-policy/cedar-wasm");
   }
-  const fields = readFields(MAKE_CEDAR, options, CEDAR_CHECKS);
+  const fields = check.readFields(MAKE_CEDAR, options, CEDAR_CHECKS);
   const { policies, name = "cedar" } = fields;
   if (policies === undefined) fail(MAKE_CEDAR, "the option policies is missing");
   if (fields.principal === undefined) fail(MAKE_CEDAR, "the option principal is missing");
@@ -313,7 +301,7 @@ export function cedarPolicy(engine: CedarEngine, options: CedarPolicyOptions): E
     fields;
   // The request is copied, because cached decisions require a request that never changes.
   const inputs = { principal, action, context, entities };
-  const request = attempt(MAKE_CEDAR, () => copyJson(inputs, "its request"));
+  const request = check.attempt(MAKE_CEDAR, () => copyJson(inputs, "its request"));
   const preparsedPolicySetId = parsed(engine, policies);
   const ofCall = (call: RuleCall): object => ({
     principal: { type: principal.type, id: call.principal ?? principal.id },

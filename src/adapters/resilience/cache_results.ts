@@ -3,29 +3,7 @@
 import * as durable from "../../execute/durable/mod.ts";
 import { StoredRecords } from "../../execute/durable/mod.ts";
 import { type Call, type CallInfo, CallView, type Layer } from "../../execute/mod.ts";
-import {
-  anyValue,
-  attemptOr,
-  canonicalJson,
-  type Check,
-  checkPort,
-  copyJson,
-  createCheck,
-  fail,
-  isFunction,
-  isListOf,
-  isObject,
-  isWord,
-  jsonEqual,
-  MAX_TIMEOUT_MS,
-  numberFrom,
-  readFields,
-  type RegistryClock,
-  systemClock,
-  TIME_OVER,
-  type ToolSuccess,
-  within,
-} from "../../tool/mod.ts";
+import * as check from "../../tool/mod.ts";
 
 /** The settings for the results of a tool. */
 export interface CachedTool {
@@ -54,7 +32,7 @@ export interface ResultCacheOptions {
    */
   readonly storeTimeoutMs?: number | undefined;
   /** The clock of the store. */
-  readonly clock?: Pick<RegistryClock, "timestamp"> | undefined;
+  readonly clock?: Pick<check.RegistryClock, "timestamp"> | undefined;
 }
 
 /** The layer of a cache. */
@@ -64,23 +42,28 @@ export interface ResultCache extends Layer {
 }
 
 const ACTION = "cache results";
-const isTags = (value: unknown): value is readonly string[] => isListOf(value, isWord);
+const isTags = (value: unknown): value is readonly string[] => check.isListOf(value, check.isWord);
 
 const TOOL_CHECKS = {
-  ttlMs: numberFrom(1, Number.MAX_SAFE_INTEGER),
-  tags: createCheck(
+  ttlMs: check.numberFrom(1, Number.MAX_SAFE_INTEGER),
+  tags: check.createCheck(
     "a list of words, or a function",
-    (value): value is NonNullable<CachedTool["tags"]> => isTags(value) || isFunction(value),
+    (value): value is NonNullable<CachedTool["tags"]> => isTags(value) || check.isFunction(value),
   ),
 };
 
-const checkTools: Check<ReadonlyMap<string, CachedTool>> = (action, tools, pointer) => {
-  if (!isObject(tools)) fail(action, `${pointer} must be an object`);
+const checkTools: check.Check<ReadonlyMap<string, CachedTool>> = (action, tools, pointer) => {
+  if (!check.isObject(tools)) check.fail(action, `${pointer} must be an object`);
   return new Map(
     Object.entries(tools).map(([id, tool]) => {
       const pointerTo = (field: string): string => `${field} of "${id}"`;
-      const { ttlMs, ...rest } = readFields(action, tool as CachedTool, TOOL_CHECKS, pointerTo);
-      if (ttlMs === undefined) fail(action, `${pointerTo("ttlMs")} is missing`);
+      const { ttlMs, ...rest } = check.readFields(
+        action,
+        tool as CachedTool,
+        TOOL_CHECKS,
+        pointerTo,
+      );
+      if (ttlMs === undefined) check.fail(action, `${pointerTo("ttlMs")} is missing`);
       return [id, { ttlMs, ...rest }];
     }),
   );
@@ -88,9 +71,9 @@ const checkTools: Check<ReadonlyMap<string, CachedTool>> = (action, tools, point
 
 const CHECKS = {
   tools: checkTools,
-  store: anyValue as Check<durable.CallStore>,
-  storeTimeoutMs: numberFrom(1, MAX_TIMEOUT_MS),
-  clock: anyValue as Check<Pick<RegistryClock, "timestamp">>,
+  store: check.anyValue as check.Check<durable.CallStore>,
+  storeTimeoutMs: check.numberFrom(1, check.MAX_TIMEOUT_MS),
+  clock: check.anyValue as check.Check<Pick<check.RegistryClock, "timestamp">>,
 };
 
 /**
@@ -131,17 +114,21 @@ const CHECKS = {
  * @throws {TypeError | RangeError} If an option is invalid.
  */
 export function cacheResults(options: ResultCacheOptions): ResultCache {
-  const { tools, store = durable.openMemoryValues(), storeTimeoutMs = 1_000, clock = systemClock } =
-    readFields(ACTION, options, CHECKS);
-  checkPort(ACTION, "store", store, ["get", "create", "update"]);
-  if (tools === undefined) fail(ACTION, "tools is missing");
+  const {
+    tools,
+    store = durable.openMemoryValues(),
+    storeTimeoutMs = 1_000,
+    clock = check.systemClock,
+  } = check.readFields(ACTION, options, CHECKS);
+  check.checkPort(ACTION, "store", store, ["get", "create", "update"]);
+  if (tools === undefined) check.fail(ACTION, "tools is missing");
   const results = new StoredResults(store);
   const longestMs = Math.max(0, ...[...tools.values()].map(({ ttlMs }) => ttlMs));
 
   /** Waits for the store. Resolves to `undefined` if the store fails, or is too slow. */
   const inTime = <T>(call: Call, ms: number, work: Promise<T>): Promise<T | undefined> =>
-    within(call.settings.clock, Math.min(storeTimeoutMs, ms), work).then((answer) =>
-      answer === TIME_OVER ? fail(ACTION, "the store took too long") : answer
+    check.within(call.settings.clock, Math.min(storeTimeoutMs, ms), work).then((answer) =>
+      answer === check.TIME_OVER ? check.fail(ACTION, "the store took too long") : answer
     ).catch((error) => void call.report("internal", error));
 
   return {
@@ -179,7 +166,7 @@ export function cacheResults(options: ResultCacheOptions): ResultCache {
 /** The key and the generation of each tag. `invalidate` changes the generation. */
 type Generations = readonly (readonly [key: string, generation: string])[];
 
-interface StoredResult extends Pick<ToolSuccess, "content" | "blocks"> {
+interface StoredResult extends Pick<check.ToolSuccess, "content" | "blocks"> {
   readonly tags: Generations;
   readonly expiresAt: number;
 }
@@ -212,9 +199,12 @@ class StoredResults {
     const { principal, arguments: args, context = null } = info;
     const names = typeof tagOption === "function" ? tagOption(info) : tagOption;
     if (!isTags(names)) throw new TypeError(`The tags of "${tool.id}" must be a list of words`);
-    const inputs = attemptOr(undefined, () => copyJson([args, context], "the inputs of a result"));
+    const inputs = check.attemptOr(
+      undefined,
+      () => check.copyJson([args, context], "the inputs of a result"),
+    );
     if (inputs === undefined) return undefined;
-    const text = canonicalJson([tool.id, await durable.definitionDigest(tool), inputs]);
+    const text = check.canonicalJson([tool.id, await durable.definitionDigest(tool), inputs]);
     const key = `result.${await durable.ownerDigest(principal)}.${await durable.ownerDigest(text)}`;
     const stored = await this.#results.store.get(key);
     // Reads the tags before the tool runs, so that `invalidate` also affects this result.
@@ -225,7 +215,7 @@ class StoredResults {
     const maxBytes = Math.min(options.maxOutputBytes ?? Infinity, settings.maxOutputBytes);
     if (stored !== undefined && stored.value.byteLength <= maxBytes) {
       const result = this.#results.decode(stored.value, key);
-      if (jsonEqual(result.tags, tags)) return result;
+      if (check.jsonEqual(result.tags, tags)) return result;
     }
     return { key, revision: stored?.revision, tags };
   }
@@ -233,7 +223,7 @@ class StoredResults {
   /** Stores a result, unless it is too large, or another call has stored its result first. */
   async put(
     { key, revision, tags }: Slot,
-    { content, blocks }: ToolSuccess,
+    { content, blocks }: check.ToolSuccess,
     expiresAt: number,
   ): Promise<void> {
     const result: StoredResult = { content, ...(blocks && { blocks }), tags, expiresAt };
