@@ -173,18 +173,8 @@ const TAGS = ("format pattern default minimum maximum exclusiveMinimum exclusive
 /** The declarations of the named types of a file, by name. */
 type NamedTypes = Map<string, string>;
 
-interface WrittenType {
-  readonly text: string;
-  readonly names: readonly string[];
-}
-
 /** Writes a schema as a type, and adds the types that it needs to `named`. */
-function writeType(
-  schema: JsonSchema,
-  name: string,
-  pad: string,
-  named: NamedTypes,
-): WrittenType {
+function writeType(schema: JsonSchema, name: string, pad: string, named: NamedTypes) {
   const trace = new Trace();
   const dialect = detectDialect(schema);
   const plain = dialect === "2020-12" ? schema : normalizeDraft(trace, schema, dialect);

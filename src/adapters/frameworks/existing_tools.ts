@@ -1,6 +1,6 @@
 /** The common parts of tools that were written for a framework, and become tools of plue. */
 
-import * as check from "../../tool/mod.ts";
+import type * as check from "../../tool/mod.ts";
 import { isObject, ToolResult } from "../../tool/mod.ts";
 
 /** Options of tools that were written for a framework. */

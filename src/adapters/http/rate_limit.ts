@@ -106,20 +106,15 @@ const CHECKS = {
   keyOf: check.checkFunction,
 } satisfies { readonly [Option in keyof RateLimitOptions]-?: check.Check };
 
-interface ReadLimit {
-  readonly window: RateLimitWindow;
-  take(...request: Parameters<RateLimitStore["take"]>): Promise<RateLimitCount>;
-}
-
 function readLimit(
   action: string,
   { limit, windowMs, store = new MemoryRateLimitStore(), storeTimeoutMs = 5_000 }: StoredLimit,
-): ReadLimit {
+) {
   const window = {
     limit: checkCount(action, limit, "the option limit"),
     windowMs: checkCount(action, windowMs, "the option windowMs"),
   };
-  const take: ReadLimit["take"] = async (...request) => {
+  const take = async (...request: Parameters<RateLimitStore["take"]>): Promise<RateLimitCount> => {
     const reply = store.take(...request);
     // The store in this process returns synchronously.
     const answer = check.isThenable(reply)

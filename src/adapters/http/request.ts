@@ -477,13 +477,10 @@ export class ToolRequest {
     const context = check.attemptOr(undefined, () => this.#context.executionCtx);
     // On Bun this is Bun's server, without `waitUntil`.
     if (isObject(context) && isFunction(context["waitUntil"])) {
-      (context as unknown as WorkerContext).waitUntil(typeof work === "function" ? work() : work);
+      const platform = context as unknown as { waitUntil(work: Promise<unknown>): void };
+      platform.waitUntil(typeof work === "function" ? work() : work);
     }
   }
-}
-
-interface WorkerContext {
-  waitUntil(work: Promise<unknown>): void;
 }
 
 export const UNOBSERVED: RequestCall = { end() {} };
