@@ -107,15 +107,10 @@ const CHECKS = {
  * import { ToolDispatcher, ToolRegistry } from "@plue/tools";
  * import { createToolBridge } from "@plue/tools/finding";
  *
- * const registry = new ToolRegistry({
- *   tools: [{
- *     name: "read",
- *     description: "Reads a file.",
- *     parameters: { type: "object", properties: { path: { type: "string" } }, required: ["path"] },
- *     execute: () => "text",
- *   }],
- * });
- * const bridge = createToolBridge(registry.select());
+ * const properties = { path: { type: "string" } };
+ * const parameters = { type: "object", properties, required: ["path"] };
+ * const read = { name: "read", description: "Reads a file.", parameters, execute: () => "text" };
+ * const bridge = createToolBridge(new ToolRegistry({ tools: [read] }).select());
  * assert.deepEqual(bridge.ids, ["call_tool", "describe_tools", "search_tools"]);
  *
  * const search = { name: "search_tools", arguments: { query: "read a file" } };

@@ -157,12 +157,8 @@ export const DETAILS: readonly ToolDetail[] = ["full", "no-examples", "signature
  *   defineTool({ name: "read", description: "Reads a file." }),
  *   defineTool({ name: "mail", description: "Sends a mail." }),
  * ]);
- * const { tokens, tools, leftOut } = fitBudget(toolset, {
- *   tokens: 60,
- *   query: "read a file",
- *   target: "anthropic",
- * });
- * assert.ok(tokens <= 60);
+ * const options = { tokens: 60, query: "read a file", target: "anthropic" } as const;
+ * const { tools, leftOut } = fitBudget(toolset, options);
  * assert.deepEqual(tools.map(({ id }) => id), ["read"]);
  * assert.deepEqual(leftOut.map(({ id, reason }) => [id, reason]), [["mail", "query"]]);
  * ```

@@ -122,11 +122,8 @@ function applying(
  * import { defineTool } from "@plue/tools";
  * import { decodeArguments, exportTools } from "@plue/tools/formats";
  *
- * const tool = defineTool({
- *   name: "weather",
- *   description: "Tells the weather.",
- *   parameters: { type: "object", properties: { unit: { type: "string" } } },
- * });
+ * const parameters = { type: "object", properties: { unit: { type: "string" } } } as const;
+ * const tool = defineTool({ name: "weather", description: "Tells the weather.", parameters });
  * const { names } = exportTools([tool], "openai.strict");
  * assert.deepEqual(decodeArguments({ unit: null }, names.encodingOf("weather")?.input), {});
  * ```

@@ -166,12 +166,10 @@ export function decodeCalls(
  * const stream = accumulateCalls("anthropic", names);
  * const block = { type: "tool_use", id: "toolu_1", name: "add", input: {} };
  * stream.push({ type: "content_block_start", index: 0, content_block: block });
- * stream.push({ type: "content_block_delta", index: 0, delta: { type: "input_json_delta", partial_json: '{"a":' } });
- * stream.push({ type: "content_block_delta", index: 0, delta: { type: "input_json_delta", partial_json: "1}" } });
- *
+ * const delta = { type: "input_json_delta", partial_json: '{"a":1}' };
+ * stream.push({ type: "content_block_delta", index: 0, delta });
  * const [call] = stream.push({ type: "content_block_stop", index: 0 });
  * assert.deepEqual(call?.arguments, { a: 1 });
- * assert.equal(stream.end().length, 1);
  * ```
  *
  * @throws {RangeError} If there is no such target, or a bound is not a whole number above 0.
@@ -197,11 +195,8 @@ export function accumulateCalls(
  * import { encodeResult } from "@plue/tools/formats";
  *
  * const call = { callId: "toolu_1", wireName: "weather" };
- * assert.deepEqual(encodeResult("anthropic", call, ToolResult.ok({ celsius: 21 })), {
- *   type: "tool_result",
- *   tool_use_id: "toolu_1",
- *   content: '{"celsius":21}',
- * });
+ * const block = encodeResult("anthropic", call, ToolResult.ok({ celsius: 21 }));
+ * assert.equal(block.content, '{"celsius":21}');
  * ```
  *
  * @param names The names of the export. Tools with a result schema need them, because some targets
@@ -291,26 +286,19 @@ export async function dispatchCalls<Like extends TargetLike, Context = unknown>(
  * import { memoryCallStore, storedTickets } from "@plue/tools/calls";
  * import { dispatchResponse, exportTools, resumeTurn } from "@plue/tools/formats";
  *
- * const toolset = new ToolRegistry({
- *   tools: [{ name: "rm", description: "Deletes.", requiresApproval: true, execute: () => "gone" }],
- * }).select();
- * const dispatcher = new ToolDispatcher(toolset, {
- *   approve: "ask",
- *   tickets: storedTickets(memoryCallStore()),
- * });
+ * const rm = { name: "rm", description: "Deletes.", requiresApproval: true, execute: () => "gone" };
+ * const toolset = new ToolRegistry({ tools: [rm] }).select();
+ * const tickets = storedTickets(memoryCallStore());
+ * const dispatcher = new ToolDispatcher(toolset, { approve: "ask", tickets });
  * const { names } = exportTools(toolset, "anthropic");
  *
- * const turn = await dispatchResponse("anthropic", {
- *   content: [{ type: "tool_use", id: "t1", name: "rm", input: {} }],
- * }, { dispatcher, names });
- * assert.deepEqual([turn.messages, turn.suspended.length], [[], 1]);
+ * const content = [{ type: "tool_use", id: "t1", name: "rm", input: {} }];
+ * const turn = await dispatchResponse("anthropic", { content }, { dispatcher, names });
+ * assert.equal(turn.suspended.length, 1);
  *
  * const answers = { t1: { "plue:approval": { action: "accept" } } } as const;
  * const { messages } = await resumeTurn("anthropic", turn, answers, { dispatcher, names });
- * assert.deepEqual(messages, [{
- *   role: "user",
- *   content: [{ type: "tool_result", tool_use_id: "t1", content: "gone" }],
- * }]);
+ * assert.equal(messages[0]?.content[0]?.content, "gone");
  * ```
  *
  * @param turn The turn, which may have been stored as JSON meanwhile.
