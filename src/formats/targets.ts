@@ -146,15 +146,13 @@ export function defineTarget<
   return makeTarget(fields);
 }
 
-/** Creates the check of a field that may be absent. */
-function maybe(checkField: check.Check): check.Check {
-  return (action, value, place) => value === undefined ? value : checkField(action, value, place);
-}
-
 const checkObject = /* @__PURE__ */ check.createCheck("an object", isObject);
 
 /** Creates the check of an object with these fields and no other fields. */
-function record<Of>(fields: { readonly [Field in keyof Required<Of>]: check.Check }): check.Check {
+function record<Of>(
+  fields: { readonly [Field in keyof Required<Of>]: check.Check },
+  required: readonly (keyof Of)[] = Object.keys(fields) as (keyof Of)[],
+): check.Check {
   return (action, value, place) => {
     const object = checkObject(action, value, place);
     check.rejectUnknownFields(
@@ -163,6 +161,7 @@ function record<Of>(fields: { readonly [Field in keyof Required<Of>]: check.Chec
       Object.keys(fields),
     );
     for (const [field, checkField] of Object.entries<check.Check>(fields)) {
+      if (object[field] === undefined && !required.includes(field as keyof Of)) continue;
       checkField(action, object[field], place === "" ? field : `${place}.${field}`);
     }
     return value;
@@ -196,8 +195,8 @@ const checkNames: check.Check = (action, value, place) => {
     also: check.checkText,
     max: check.wholeFrom(16),
     separator: check.checkText,
-    letterFirst: maybe(check.checkFlag),
-  })(action, value, place);
+    letterFirst: check.checkFlag,
+  }, ["also", "max", "separator"])(action, value, place);
   const { also, separator } = value as NameRule;
   const illegal = (separator.match(/\W/gu) ?? []).find((character) => !also.includes(character));
   if (illegal !== undefined) {
@@ -210,9 +209,9 @@ function targetCheck(): check.Check {
   const checkRule = record<KeywordRule>({
     action: check.oneOf(["keep", "drop", "transform", "reject"]),
     enforcement: check.oneOf(["enforced", "advisory", "ignored"]),
-    into: maybe(check.checkText),
-    uncertain: maybe(check.checkFlag),
-  });
+    into: check.checkText,
+    uncertain: check.checkFlag,
+  }, ["action", "enforcement"]);
 
   return record<Target>({
     id: check.checkWord,
@@ -220,43 +219,41 @@ function targetCheck(): check.Check {
     calls: record<CallFormat>({
       read: check.checkFunction,
       write: check.checkFunction,
-      gather: maybe(check.checkFunction),
-      media: maybe(record<MediaFormat>({
-        takes: maybe(check.checkFunction),
+      gather: check.checkFunction,
+      media: record<MediaFormat>({
+        takes: check.checkFunction,
         text: check.checkFunction,
         file: check.checkFunction,
-      })),
-      maxCharacters: maybe(check.wholeFrom(1)),
-      stream: maybe(check.checkFunction),
-    }),
-    title: maybe(check.checkText),
-    source: maybe(check.checkText),
-    names: maybe(checkNames),
-    namespaces: maybe(
-      record<NonNullable<Target["namespaces"]>>({ names: checkNames, tools: checkNames }),
-    ),
-    keys: maybe(checkNames),
-    features: maybe(listOf(check.oneOf(Object.keys(FEATURES)))),
-    input: maybe(formsOf(checkRule)),
-    output: maybe(record<OutputRule>({
+      }, ["text", "file"]),
+      maxCharacters: check.wholeFrom(1),
+      stream: check.checkFunction,
+    }, ["read", "write"]),
+    title: check.checkText,
+    source: check.checkText,
+    names: checkNames,
+    namespaces: record<NonNullable<Target["namespaces"]>>({ names: checkNames, tools: checkNames }),
+    keys: checkNames,
+    features: listOf(check.oneOf(Object.keys(FEATURES))),
+    input: formsOf(checkRule),
+    output: record<OutputRule>({
       keywords: formsOf(checkRule, "all"),
       root: check.oneOf(["any", "object"]),
-    })),
-    formats: maybe(check.checkTexts),
-    limits: maybe(listOf(record<Limit>({
+    }),
+    formats: check.checkTexts,
+    limits: listOf(record<Limit>({
       name: check.oneOf(Object.keys(LIMITS)),
       value: check.wholeFrom(0),
-      uncertain: maybe(check.checkFlag),
-    }))),
-    strictMode: maybe(check.checkFunction),
-    fallback: maybe(check.createCheck("a target's record, or made by defineTarget", isTarget)),
-    assemble: maybe(check.checkFunction),
-    choose: maybe(check.checkFunction),
+      uncertain: check.checkFlag,
+    }, ["name", "value"])),
+    strictMode: check.checkFunction,
+    fallback: check.createCheck("a target's record, or made by defineTarget", isTarget),
+    assemble: check.checkFunction,
+    choose: check.checkFunction,
     // Definitions may spread targets of plue, which have these fields.
     extra: check.anyValue,
     toolSearch: check.anyValue,
     draft07: check.anyValue,
     typed: check.anyValue,
     combinations: check.anyValue,
-  });
+  }, ["id", "wire", "calls"]);
 }
