@@ -10,7 +10,6 @@ import { type CallFlags, callOnTerminal, printContent } from "./call.ts";
 import { toolsFrom } from "./show.ts";
 import { CommandError, readInput, type Terminal, usageError } from "./terminal.ts";
 
-/** The result of `run_code`. */
 interface CodeResult {
   readonly value: unknown;
   readonly log?: string;

@@ -31,7 +31,6 @@ export function targetOf(name: string): TargetName {
   throw usageError(`Cannot export to "${clip(name)}": ${hint}`);
 }
 
-/** The ways to send fewer tools in a request. */
 const FEWER_TOOLS =
   "Send fewer tools: filter them (--only, --category, --tag, --max-risk), let the " +
   "model find them through a bridge (plue serve --bridge, createToolBridge), or choose them for " +

@@ -62,7 +62,6 @@ const CLIENTS: Readonly<Record<string, McpClient>> = {
   },
 };
 
-/** The names of the clients on the command line. */
 export const MCP_CLIENTS: readonly string[] = Object.keys(CLIENTS);
 
 /** Returns the path of the file in which a client stores a user's servers. */

@@ -31,10 +31,8 @@ interface StoreFlags {
 const INIT = "create the tables of the store";
 const CONNECT_MS = 5_000;
 
-/** The forms of an address of a store. */
 export const STORE_FORMS = "sqlite:<path>, postgres://… or redis://…";
 
-/** Returns true if an address has one of the forms. */
 export function isStoreAddress(address: string): boolean {
   return /^(sqlite:.|(postgres|postgresql):)/s.test(address) ||
     (/^rediss?:/.test(address) && URL.canParse(address));
@@ -140,7 +138,6 @@ async function clientOf(action: string, url: string) {
   return client;
 }
 
-/** `plue store init`. */
 export async function store(_action: "init", flags: StoreFlags, terminal: Terminal): Promise<void> {
   const address = storeAddress(terminal.io, flags.store);
   if (address === undefined) throw usageError(`Cannot ${INIT}: set --store or PLUE_STORE`);

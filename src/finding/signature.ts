@@ -17,7 +17,6 @@ const SAID: ReadonlySet<string> = new Set([
   ...["$defs", "definitions", "$comment", "deprecated", "readOnly", "writeOnly"],
 ]);
 
-/** The types of scalar values. */
 export const SCALARS: Readonly<Record<string, string>> = {
   string: "string",
   number: "number",

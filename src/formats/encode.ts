@@ -89,7 +89,6 @@ function idsIn(value: JsonValue): readonly string[] {
 /** The maximum length of the text of a failure in characters, which every provider accepts. */
 const MAX_FAILURE = 16_384;
 
-/** The maximum number of issues in the text of a failure. */
 const MAX_ISSUES = 8;
 
 function answerOf(
@@ -186,7 +185,6 @@ type Read = { readonly text: string } | {
 
 interface WrittenContent {
   readonly text: string;
-  /** True if the tool returned text blocks. */
   readonly hasText: boolean;
   /** The blocks in the target's form. Absent if all blocks are texts. */
   readonly parts?: readonly unknown[];

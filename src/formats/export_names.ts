@@ -77,7 +77,6 @@ export function createExportNames(
 
 export interface WireAlias extends WireName {
   readonly alias: string;
-  /** The id of the tool. */
   readonly id: string;
 }
 

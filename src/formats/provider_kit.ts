@@ -96,19 +96,14 @@ export interface FoundSchema {
   readonly path: string;
 }
 
-export interface ToolPlace {
-  /** The path of the entry. */
-  readonly path: string;
-  /** The path of the tool, if the tool is only a part of the entry. */
-  readonly at?: string;
-  readonly namespace: string | undefined;
-}
-
-/** Reads a tool, and adds the tool to the session unless `finish` returns `false`. */
+/**
+ * Reads a tool, and adds the tool to the session unless `finish` returns `false`. `at` is the path of
+ * the tool, if the tool is only a part of the entry at `path`.
+ */
 export function readTool(
   session: ImportSession,
   tool: JsonRecord,
-  { path, at = path, namespace }: ToolPlace,
+  { path, at = path, namespace }: Pick<ImportedTool, "path" | "namespace"> & { at?: string },
   fields: ToolFields,
   finish?: (imported: ImportedTool, parameters: JsonSchemaObject) => boolean | void,
 ): ImportedTool | undefined {

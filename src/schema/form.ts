@@ -117,7 +117,6 @@ export class FormSchema {
     };
   }
 
-  /** Returns the initial value of an added item. */
   initial(place: Place, depth = 0): unknown {
     const parts = this.#expand(place);
     const preset = defaultIn(parts);

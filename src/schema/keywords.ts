@@ -72,16 +72,14 @@ type Row = (typeof ROWS)[number];
 
 export type KeywordShape = Row[0];
 
-/**
- * The role of a keyword. The schemas in it check the value itself, one or all of its items or
- * properties, or the names of properties. A keyword without schemas `limits` the value, or
- * `annotates` the schema without an effect on validity.
- */
-export type KeywordRole = Row[1];
-
 export interface Keyword {
   readonly shape: KeywordShape;
-  readonly role: KeywordRole;
+  /**
+   * The schemas in a keyword check the value itself, one or all of its items or properties, or the
+   * names of properties. A keyword without schemas `limits` the value, or `annotates` the schema
+   * without an effect on validity.
+   */
+  readonly role: Row[1];
 }
 
 export function holdsSchemas(shape: KeywordShape): boolean {
@@ -134,7 +132,6 @@ export function eachSchemaOf(
   }
 }
 
-/** A schema that checks a part of the value. */
 export interface MemberSchema {
   readonly child: JsonSchemaObject;
   /** `.name` or `[0` for one member, `.` for all properties, `[` for all items. */

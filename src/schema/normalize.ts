@@ -135,7 +135,6 @@ class Normalizer {
     return role !== "annotates" && keyword !== "dependencies" && keyword !== "$dynamicRef";
   }
 
-  /** Returns the new text of a reference. */
   #refer(ref: string, base: string, scope: Scope, isDynamic = false): string {
     this.#hasReferences = true;
     let target = this.#index.resolve(ref, base);

@@ -226,7 +226,6 @@ interface StateSet {
 }
 
 interface Closure {
-  /** True if the pattern has matched. */
   readonly accepts: boolean;
   readonly readers: readonly State[];
   /** The next states by character. */

@@ -17,7 +17,6 @@ export const ROOT_URI = "plue:/schema";
 /** The maximum depth of the search for names. Registration allows far less. */
 const MAX_DEPTH = 512;
 
-/** A schema in a document. */
 export interface ReferenceTarget {
   readonly schema: unknown;
   /** The base URI outside the schema, to which the schema's own `$id` is relative. */
@@ -73,7 +72,6 @@ export class ReferenceIndex {
     return this.#follow(resource, fragment);
   }
 
-  /** The URIs of the document and its schemas. */
   uris(): Iterable<string> {
     return this.#targets.keys();
   }

@@ -207,7 +207,8 @@ function QuestionForm({ question, call, onAnswer }: {
   readonly onAnswer: (answer: Answer) => void;
 }): JSX.Element {
   const { kind, message, url, resumes = false, issues = [], arguments: input } = question;
-  const visit = kind === "authorization" && url && isWebAddress(url) ? url : undefined;
+  // A link with another scheme could run code.
+  const visit = kind === "authorization" && /^https?:\/\//i.test(url ?? "") ? url : undefined;
   const isOpened = visit !== undefined && resumes;
   const schema = useMemo(() => new FormSchema(question.schema ?? {}), [question.schema]);
   const [content, setContent] = useState<unknown>(() => schema.initial(schema.root));
@@ -262,12 +263,6 @@ function QuestionForm({ question, call, onAnswer }: {
   );
 }
 
-/** A link with another scheme could run code. */
-function isWebAddress(url: string): boolean {
-  return /^https?:\/\//i.test(url);
-}
-
-/** The tool that runs programs. */
 export const RUN_CODE = "run_code";
 
 /**

@@ -8,16 +8,14 @@ import { isObject } from "../../tool/mod.ts";
 import { CallView, RUN_CODE } from "./call_view.tsx";
 import { calls, lastCallOf, run } from "./calls.ts";
 import { Icon } from "./icons.tsx";
-import { Button, useGrowing, useKeys } from "./parts.tsx";
+import { Button, useGrowing, useRun } from "./parts.tsx";
 import { type ListedTool, SearchField, shown, tools } from "./tools.tsx";
 
-/** True if the service runs programs. */
 export const runsPrograms = computed(() => tools.value.get(RUN_CODE)?.executable === true);
 
 /** The program, stored while other pages are open. */
 const program = signal("");
 
-/** The tools that a program can call. */
 const isCallable = ({ id, executable }: ListedTool): boolean =>
   executable && id !== RUN_CODE && id !== "search_tools";
 
@@ -32,11 +30,7 @@ export function Code(): JSX.Element {
     if (isRunning || program.value.trim() === "") return;
     void run(RUN_CODE, { code: program.value }, true);
   };
-  useKeys((event) => {
-    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
-    event.preventDefault();
-    start();
-  });
+  useRun(start);
   return (
     <main id="main" tabIndex={-1}>
       <h1>Code</h1>

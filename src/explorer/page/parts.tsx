@@ -295,7 +295,6 @@ export function Block({ label, children }: {
   return <pre class="json" tabIndex={0} role="region" aria-label={label}>{children}</pre>;
 }
 
-/** The name of the key for shortcuts on this machine. */
 export const SHORTCUT: string = /Mac|iPhone|iPad/.test(navigator.userAgent) ? "⌘" : "Ctrl";
 
 /** Calls a function for each key that is pressed anywhere on the page. */
@@ -304,6 +303,15 @@ export function useKeys(onKey: (event: KeyboardEvent) => void): void {
   useLayoutEffect(() => {
     addEventListener("keydown", onKey);
     return () => removeEventListener("keydown", onKey);
+  });
+}
+
+/** Calls a function at Ctrl+Enter. */
+export function useRun(start: () => void): void {
+  useKeys((event) => {
+    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+    event.preventDefault();
+    start();
   });
 }
 

@@ -6,7 +6,6 @@ import { BASE, token } from "./api.ts";
 import { Block, Copy, Segments } from "./parts.tsx";
 import type { ListedTool } from "./tools.tsx";
 
-/** Writes a call for other programs, by the language. */
 function samplesOf(id: string, input: unknown): Readonly<Record<string, string>> {
   const url = `${BASE}tools/${encodeURIComponent(id)}/execute`;
   const hasToken = token.value !== "";

@@ -21,7 +21,6 @@ const found = signal<readonly Source[] | undefined>(undefined);
 
 export const hasSources = computed(() => found.value !== undefined);
 
-/** The number of tools that are held back. */
 export const heldCount = computed(() =>
   (found.value ?? []).reduce((sum, { held }) => sum + held.length, 0)
 );

@@ -138,15 +138,13 @@ function Bars({ levels }: { readonly levels: readonly RiskLevel[] }): JSX.Elemen
 const toTry = computed(() =>
   [...tools.value.values()]
     .filter((tool) => tool.executable && tool.requiresApproval !== true)
-    .map((tool) => [tool, costOf(tool)] as const)
+    .map((tool) =>
+      [tool, RISK_LEVELS.indexOf(tool.risk) * 2 + (tool.examples?.length ? 0 : 1)] as const
+    )
     .sort(([, a], [, b]) => a - b)
     .slice(0, 3)
     .map(([tool]) => tool)
 );
-
-function costOf({ risk, examples = [] }: ListedTool): number {
-  return RISK_LEVELS.indexOf(risk) * 2 + (examples.length > 0 ? 0 : 1);
-}
 
 function Card({ tool }: { readonly tool: ListedTool }): JSX.Element {
   const { id, title, description, risk, examples = [] } = tool;

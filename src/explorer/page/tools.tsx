@@ -50,7 +50,6 @@ const FILTERS = {
 type FilterName = keyof typeof FILTERS;
 const FILTER_NAMES = Object.keys(FILTERS) as FilterName[];
 
-/** The chosen value of each filter. */
 const filters = signal<{ readonly [Name in FilterName]?: string }>({});
 
 /** Shows only the tools of a namespace; all tools for an empty name. */

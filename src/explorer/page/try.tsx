@@ -9,7 +9,7 @@ import { CallView } from "./call_view.tsx";
 import { Form } from "./form.tsx";
 import { parse } from "./json_views.ts";
 import { Icon } from "./icons.tsx";
-import { Button, counted, Segments, SHORTCUT, useKeys } from "./parts.tsx";
+import { Button, counted, Segments, SHORTCUT, useRun } from "./parts.tsx";
 import { hrefOfCall } from "./route.ts";
 import { Samples } from "./samples.tsx";
 import type { ListedTool } from "./tools.tsx";
@@ -79,11 +79,7 @@ export function Try({ tool, linked }: {
   };
   const aside = useRef<HTMLElement>(null);
   const link = hrefOfCall(tool.id, draft.value);
-  useKeys((event) => {
-    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
-    event.preventDefault();
-    start();
-  });
+  useRun(start);
   return (
     <div class="try">
       <section class="arguments stack" aria-label="Arguments">

@@ -56,9 +56,6 @@ const dimension = signal<Dimension>("role");
 const rowFilter = signal("");
 const isShort = signal(false);
 
-/** The decisions of one column, by tool. */
-type Answers = ReadonlyMap<string, Explained>;
-
 interface Cell {
   readonly id: string;
   readonly column: Column;
@@ -160,7 +157,8 @@ const STEPS: Readonly<Record<string, readonly [row: number, column: number]>> = 
 function Matrix({ rows, columns, answers, cell, onOpen }: {
   readonly rows: readonly Explained[];
   readonly columns: readonly Column[];
-  readonly answers: ReadonlyMap<string, Answers>;
+  /** The decisions by column and tool. */
+  readonly answers: ReadonlyMap<string, ReadonlyMap<string, Explained>>;
   readonly cell: Cell | undefined;
   readonly onOpen: (cell: Cell) => void;
 }): JSX.Element {
