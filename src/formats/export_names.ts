@@ -37,7 +37,6 @@ export interface ToolEncoding extends WireName {
 
 /** Maps ids to wire names in one export, and back. Ids are looked up, not parsed from names. */
 export interface ExportNames {
-  readonly target: string;
   /** The forms of the exported tools, in the order of the export. */
   readonly encodings: readonly ToolEncoding[];
   /** Returns the id or the alias of the tool with this name on the wire. */
@@ -49,7 +48,6 @@ export interface ExportNames {
 }
 
 export function createExportNames(
-  target: string,
   encodings: readonly ToolEncoding[],
   aliases: readonly WireAlias[] = [],
 ): ExportNames {
@@ -67,7 +65,6 @@ export function createExportNames(
     if (encoding !== undefined) byAlias.set(alias, encoding);
   }
   return Object.freeze({
-    target,
     encodings: Object.freeze([...encodings]),
     idOf: (name: string, namespace?: string) => byNamespace.get(namespace)?.get(name),
     nameOf: (id: string) => byId.get(id)?.name,

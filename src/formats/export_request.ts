@@ -91,7 +91,6 @@ export class RequestExport {
     this.#warnOfRequest(wire);
     deepFreeze(wire);
     const exportNames = createExportNames(
-      target.id,
       sent.map(({ encoding }) => encoding),
       wireAliases(sent.map(({ view }) => view.tool), target.names, namespaces),
     );
