@@ -211,7 +211,7 @@ function Crumbs(): JSX.Element {
           <Icon name="right" />
         </>
       )}
-      <b>{shown.page === "tool" ? <code>{shown.id}</code> : name ?? "Call"}</b>
+      <b class="cut">{shown.page === "tool" ? <code>{shown.id}</code> : name ?? "Call"}</b>
     </div>
   );
 }
