@@ -5,14 +5,7 @@ import { FunctionDefinition, isToolset, type Toolset } from "../../select/mod.ts
 import * as check from "../../tool/mod.ts";
 import { isObject, type JsonSchema, type Tool } from "../../tool/mod.ts";
 import { SCALARS } from "../../finding/signature.ts";
-import {
-  definitionName,
-  hoistReferences,
-  mapOf,
-  normalizeDraft,
-  requiredBy,
-  Trace,
-} from "../../formats/provider_kit.ts";
+import * as kit from "../../formats/provider_kit.ts";
 import { detectDialect, listOf } from "../../schema/mod.ts";
 
 /** Options for {@linkcode toolsAsTypeScript}. */
@@ -175,10 +168,10 @@ type NamedTypes = Map<string, string>;
 
 /** Writes a schema as a type, and adds the types that it needs to `named`. */
 function writeType(schema: JsonSchema, name: string, pad: string, named: NamedTypes) {
-  const trace = new Trace();
+  const trace = new kit.Trace();
   const dialect = detectDialect(schema);
-  const plain = dialect === "2020-12" ? schema : normalizeDraft(trace, schema, dialect);
-  const root = hoistReferences(trace, plain);
+  const plain = dialect === "2020-12" ? schema : kit.normalizeDraft(trace, schema, dialect);
+  const root = kit.hoistReferences(trace, plain);
   for (let salt = 0;; salt++) {
     // If another schema has a different definition of a name, all names get a hash of this one.
     const suffix = salt === 0 ? "" : `_${check.fnv1a(JSON.stringify(root) + salt).toString(16)}`;
@@ -262,15 +255,15 @@ class SchemaWriter {
   #object(schema: check.JsonSchemaObject, pad: string): string {
     const inside = `${pad}  `;
     const inner = (member: unknown): string => this.type(member, inside);
-    const required = requiredBy(schema);
-    const properties = mapOf(schema["properties"]);
+    const required = kit.requiredBy(schema);
+    const properties = kit.mapOf(schema["properties"]);
     const names = new Set([...Object.keys(properties), ...required].map(String));
     const members = Array.from(names, (name) => {
       const property = Object.hasOwn(properties, name) ? properties[name] : true;
       const mark = required.has(name) ? "" : "?";
       return `${comment(property, inside)}${memberName(name)}${mark}: ${inner(property)}`;
     });
-    const patterns = Object.values(mapOf(schema["patternProperties"]));
+    const patterns = Object.values(kit.mapOf(schema["patternProperties"]));
     const isMap = names.size === 0;
     const { additionalProperties: more = isMap && patterns.length === 0 } = schema;
     const others = [...patterns, more].filter((one) => one !== false);
@@ -283,9 +276,9 @@ class SchemaWriter {
   }
 
   #reference(ref: unknown, pad: string): string {
-    const key = ref === "#" ? this.#name : definitionName(ref);
+    const key = ref === "#" ? this.#name : kit.definitionName(ref);
     if (key === undefined) return "unknown";
-    const target = ref === "#" ? this.#root : mapOf(mapOf(this.#root)["$defs"])[key];
+    const target = ref === "#" ? this.#root : kit.mapOf(kit.mapOf(this.#root)["$defs"])[key];
     if (!isObject(target)) return this.type(target, pad);
     let named = this.#named.get(ref);
     if (named === undefined) {

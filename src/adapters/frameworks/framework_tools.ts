@@ -4,19 +4,8 @@ import type * as types from "../../formats/mod.ts";
 import { AI_SDK } from "../../formats/providers/ai_sdk.ts";
 import * as formats from "../../formats/records.ts";
 import type { CallInfo } from "../../execute/mod.ts";
-import {
-  type Answer,
-  clip,
-  defined,
-  fail,
-  isFunction,
-  isObject,
-  isSuspended,
-  type Question,
-  rejectUnknownFields,
-  setOwn,
-  ToolResult,
-} from "../../tool/mod.ts";
+import * as check from "../../tool/mod.ts";
+import { defined, fail, isFunction, isObject, ToolResult } from "../../tool/mod.ts";
 import type { CallApprovals, FrameworkApprovals } from "./approvals.ts";
 
 /** Options of tools that a framework runs. */
@@ -42,7 +31,7 @@ interface Runnable<Of extends types.Target> {
     record: Parameters<CallApprovals["request"]>[1],
   ) => Promise<string | undefined>;
   /** @param action The decision of the framework's user, if the call needs approval. */
-  answer(call: unknown, signal: AbortSignal | undefined, action?: Answer["action"]): Promise<{
+  answer(call: unknown, signal: AbortSignal | undefined, action?: check.Answer["action"]): Promise<{
     readonly message: types.MessageOf<Of>;
     readonly result: ToolResult;
   }>;
@@ -55,7 +44,7 @@ export function runnable<Of extends types.Target, Context>(
   fields: readonly string[] = FIELDS,
 ): Runnable<Of> {
   const action = `make tools for ${target.title}`;
-  rejectUnknownFields(action, Object(settings), fields);
+  check.rejectUnknownFields(action, Object(settings), fields);
   const { dispatcher, context, options }: FrameworkOptions<Context> = Object(settings);
   if (!isFunction(dispatcher?.dispatchAll)) {
     fail(action, "the option dispatcher must be a ToolDispatcher over the tools");
@@ -74,7 +63,7 @@ export function runnable<Of extends types.Target, Context>(
     ...approvals && { request: (call, record) => approvals.request(decode(call), record) },
     async answer(call, signal, action = "accept") {
       const onQuestion = approvals &&
-        ((question: Question, info: CallInfo) => approvals.answer(question, info, action));
+        ((question: check.Question, info: CallInfo) => approvals.answer(question, info, action));
       const more = { ...context, ...defined({ signal, onQuestion }) } as Context;
       const turn = await formats.dispatchCalls(target, [decode(call)], {
         dispatcher,
@@ -92,9 +81,9 @@ export function runnable<Of extends types.Target, Context>(
 
 /** The model's result for a suspended call: frameworks cannot pass questions to a person. */
 function failureOf(result: ToolResult): ToolResult {
-  if (!isSuspended(result)) return result;
+  if (!check.isSuspended(result)) return result;
   const { error: { code, message }, questions } = result;
-  const messages = questions.map((question) => clip(question.message, 300)).join("; ");
+  const messages = questions.map((question) => check.clip(question.message, 300)).join("; ");
   const advice = "The call resumes after the answer; do not repeat it";
   return ToolResult.error(code, `${message}. The call waits for: ${messages}. ${advice}`);
 }
@@ -174,7 +163,10 @@ export function toAiSdkTools<Context, Version extends 6 | 7 = 7>(
       const { message: { content: [part] }, result } = await answer(call, abortSignal);
       if (part?.output.type === "error-text") {
         // The application finds the ticket of a suspended call in the cause of the error.
-        throw new Error(part.output.value, isSuspended(result) ? { cause: result } : undefined);
+        throw new Error(
+          part.output.value,
+          check.isSuspended(result) ? { cause: result } : undefined,
+        );
       }
       if (result.ok && result.blocks === true) return { ...Object(result.content), blocks: true };
       const value = part?.output.value;
@@ -201,7 +193,7 @@ export function toAiSdkTools<Context, Version extends 6 | 7 = 7>(
         : (result: { toolCallId: string; output: unknown }) => olderOutput(toModelOutput(result)),
     };
     // The version determines the form of the output, so the type is right.
-    setOwn(set, toolName, runs as unknown as RunnableAiSdkTool<Version>);
+    check.setOwn(set, toolName, runs as unknown as RunnableAiSdkTool<Version>);
   }
   return set;
 }

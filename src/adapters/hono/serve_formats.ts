@@ -1,27 +1,12 @@
 /** Serves providers' formats over HTTP: exports, the calls of a model's response, OpenAPI. */
 
-import type {
-  DecodedCall,
-  Exportable,
-  ExportResult,
-  RequestSettings,
-  TargetName,
-  TurnAnswers,
-  TurnOptions,
-} from "../../formats/mod.ts";
+import type * as types from "../../formats/mod.ts";
+import type { DecodedCall, TargetName } from "../../formats/mod.ts";
 import type { DispatchContext } from "../../execute/mod.ts";
 import type { fitBudget, FitBudgetOptions, FittedTools } from "../../finding/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
-import {
-  checkFunction,
-  isFailureCode,
-  isObject,
-  isSuspended,
-  JsonReader,
-  STOPPED,
-  type Tool,
-  type ToolResult,
-} from "../../tool/mod.ts";
+import * as check from "../../tool/mod.ts";
+import { isObject, type Tool, type ToolResult } from "../../tool/mod.ts";
 import * as http from "../http/mod.ts";
 import {
   OPENAPI_CHECKS,
@@ -74,7 +59,7 @@ export function serveFormats(
 ): http.FormatService {
   http.checkOptions("serve formats", options, {
     openapi: http.checkObject,
-    fitBudget: checkFunction,
+    fitBudget: check.checkFunction,
   });
   const { openapi = {}, fitBudget } = options;
   http.checkOptions("describe the service (openapi)", openapi, OPENAPI_CHECKS);
@@ -119,7 +104,7 @@ export function serveFormats(
 interface Shown {
   /** The caller's tools that the query selects; `undefined` for all. */
   readonly narrowed: Toolset | undefined;
-  readonly exported: ExportResult;
+  readonly exported: types.ExportResult;
   readonly size: number;
 }
 
@@ -195,7 +180,7 @@ function dispatchTurn(formats: FormatFunctions, show: http.ShowTools): http.Requ
     // Calls with a problem already have results.
     const routed = recorded.filter((_, index) => begun[index]?.problem === undefined);
     const dispatcher = http.withAllLayers(server.dispatcherOf(shown), "serveFormats()");
-    const options: TurnOptions<DispatchContext> = {
+    const options: types.TurnOptions<DispatchContext> = {
       dispatcher: {
         async dispatchAll(list, context) {
           const results = await dispatcher.dispatchAll(list, context);
@@ -231,7 +216,7 @@ function dispatchTurn(formats: FormatFunctions, show: http.ShowTools): http.Requ
 interface ReturnedTurn {
   readonly calls: readonly DecodedCall[];
   readonly results: readonly ToolResult[];
-  readonly answers: TurnAnswers;
+  readonly answers: types.TurnAnswers;
 }
 
 /** Reads a returned turn with its answers; `undefined` for a provider's response. */
@@ -253,21 +238,22 @@ function turnIn(body: unknown): ReturnedTurn | undefined {
     calls.push({ callId, wireName, ...named, arguments: {}, raw: undefined } as DecodedCall);
     results.push(result);
   });
-  return { calls, results, answers: body["answers"] as TurnAnswers };
+  return { calls, results, answers: body["answers"] as types.TurnAnswers };
 }
 
 function isResult(value: unknown): value is ToolResult {
   // Rejects a result that is nested too deeply to be written to the response.
-  if (!isObject(value) || new JsonReader({}).read(value) === STOPPED) return false;
+  if (!isObject(value) || new check.JsonReader({}).read(value) === check.STOPPED) return false;
   const { ok, error } = value;
   return ok === true ||
-    ok === false && isObject(error) && isFailureCode(error["code"]) &&
+    ok === false && isObject(error) && check.isFailureCode(error["code"]) &&
       typeof error["message"] === "string";
 }
 
 function answeredIn({ calls, results, answers }: ReturnedTurn): readonly DecodedCall[] {
   return calls.filter(({ callId }, index) =>
-    isSuspended(results[index] as ToolResult) && isObject(answers) && Object.hasOwn(answers, callId)
+    check.isSuspended(results[index] as ToolResult) && isObject(answers) &&
+    Object.hasOwn(answers, callId)
   );
 }
 
@@ -289,7 +275,7 @@ function available(tools: readonly Tool[] | Toolset): readonly Tool[] {
 }
 
 /** Copies the list, because exports of the listing itself would be cached without a limit. */
-function ownListing(tools: readonly Tool[] | Toolset): Exportable {
+function ownListing(tools: readonly Tool[] | Toolset): types.Exportable {
   const { bridge } = tools as Partial<Toolset>;
   return {
     available: () => [...available(tools)],
@@ -299,10 +285,10 @@ function ownListing(tools: readonly Tool[] | Toolset): Exportable {
 
 function exportTo(
   { exportTools }: FormatFunctions,
-  tools: Exportable,
+  tools: types.Exportable,
   target: string,
-  settings?: RequestSettings,
-): ExportResult {
+  settings?: types.RequestSettings,
+): types.ExportResult {
   // With settings, the chosen tool may not be exported.
   const kinds = settings === undefined ? [RangeError] : [RangeError, TypeError];
   return forClient(() => exportTools(tools, target as TargetName, settings), ...kinds);

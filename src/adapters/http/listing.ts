@@ -3,16 +3,8 @@
 import { searchToolsetAsync } from "../../registry/mod.ts";
 import { explainTool, type Toolset } from "../../select/mod.ts";
 import { assertSync, attemptOr, describeTool, fail, once, type Tool } from "../../tool/mod.ts";
-import {
-  type ListingQuery,
-  type Page,
-  pageOf,
-  pageResponse,
-  pagesOf,
-  readBridgeQuery,
-  readFilters,
-  readListingQuery,
-} from "./pages.ts";
+import * as pages from "./pages.ts";
+import { type ListingQuery, type Page, pageOf, pageResponse } from "./pages.ts";
 import type { HttpPart, Route, ToolRequest, ToolServer } from "./request.ts";
 import { json, noSuchTool, problemResponse, refuseQuery, RequestError } from "./responses.ts";
 
@@ -38,7 +30,7 @@ export function showThrough(bridge: MakeBridge | undefined): ShowTools {
 export function bridgeByQuery(bridge?: MakeBridge): (request: ToolRequest) => Toolset {
   const show = showThrough(bridge);
   return ({ raw: { url }, toolset }) =>
-    url.includes("?") ? show(toolset, readBridgeQuery(url)) : toolset;
+    url.includes("?") ? show(toolset, pages.readBridgeQuery(url)) : toolset;
 }
 
 /** Calls `make` once for each toolset. If `make` throws, the request fails. */
@@ -137,9 +129,9 @@ export function queryPages(
   const { formats, bridge } = options;
   const show = showThrough(bridge);
   return ({ raw, server, toolset }) => {
-    const query = readListingQuery(raw.url);
+    const query = pages.readListingQuery(raw.url);
     const listed = toolset.available();
-    return pagesOf(server).of(listed, query.key, () => {
+    return pages.pagesOf(server).of(listed, query.key, () => {
       const { selection } = query;
       if (!query.bridge) return makePage(toolset, listed, query, formats);
       // The query selects the bridge's target tools; the bridge's own tools always remain.
@@ -298,7 +290,7 @@ function explainTools(request: ToolRequest): Response {
  * and scopes in the query replace their own.
  */
 function explainedToolset({ raw, server, caller, toolset }: ToolRequest): Toolset {
-  const { selection } = readFilters("an explanation", raw.url);
+  const { selection } = pages.readFilters("an explanation", raw.url);
   if (selection === undefined) return toolset;
   const { role, scopes, ...rest } = selection;
   if (caller.explain !== true || (role === undefined && scopes === undefined)) {

@@ -1,29 +1,15 @@
 /** Reads an OpenAPI document: references, credentials, operations and servers. Fetches nothing. */
 
-import {
-  type ImportSession,
-  type JsonRecord,
-  listIn,
-  member,
-  objectIn,
-  textIn,
-  wordsIn,
-} from "../../formats/provider_kit.ts";
+import * as kit from "../../formats/provider_kit.ts";
 import { fragmentSteps } from "../../schema/mod.ts";
-import {
-  attemptOr,
-  clip,
-  groupBy,
-  isObject,
-  pointerStep,
-  type ToolAnnotations,
-} from "../../tool/mod.ts";
+import * as check from "../../tool/mod.ts";
+import { clip, isObject, pointerStep } from "../../tool/mod.ts";
 import { TEMPLATE_PARAMETER } from "./build_request.ts";
 
 /** The maximum length of a chain of references; a longer chain counts as a circle. */
 const MAX_HOPS = 32;
 
-export interface Located<Value = JsonRecord> {
+export interface Located<Value = kit.JsonRecord> {
   readonly value: Value;
   readonly path: string;
 }
@@ -37,15 +23,15 @@ export interface FoundOperation {
 }
 
 export class ApiDocument {
-  readonly root: JsonRecord;
+  readonly root: kit.JsonRecord;
   /** True if schemas are in the dialect of OpenAPI 3.0. From 3.1 on they are JSON Schema. */
   readonly is30: boolean;
   readonly #charge: (part: unknown) => void;
 
-  constructor(root: JsonRecord, charge: (part: unknown) => void) {
+  constructor(root: kit.JsonRecord, charge: (part: unknown) => void) {
     this.root = root;
     this.#charge = charge;
-    this.is30 = (textIn(root, "openapi") ?? "").startsWith("3.0");
+    this.is30 = (kit.textIn(root, "openapi") ?? "").startsWith("3.0");
   }
 
   /** The target of a local reference; `undefined` if it is missing or in another document. */
@@ -55,7 +41,7 @@ export class ApiDocument {
     let value: unknown = this.root;
     for (const step of steps) {
       if (!Object.hasOwn(Object(value), step)) return undefined;
-      value = (value as JsonRecord)[step];
+      value = (value as kit.JsonRecord)[step];
     }
     return { value, path: steps.map(pointerStep).join("") };
   }
@@ -76,19 +62,24 @@ export class ApiDocument {
 
 /** The parameters of `apiKey` schemes, as `in name`. Tools omit them: models have no credentials. */
 export function credentialKeys(document: ApiDocument): ReadonlySet<string> {
-  const schemes = objectIn(objectIn(document.root, "components"), "securitySchemes") ?? {};
+  const schemes = kit.objectIn(kit.objectIn(document.root, "components"), "securitySchemes") ?? {};
   const keys = new Set<string>();
   for (const name of Object.keys(schemes)) {
     const scheme = document.resolve(schemes[name], "")?.value;
-    const key = textIn(scheme, "name");
-    const place = textIn(scheme, "in");
-    if (textIn(scheme, "type") !== "apiKey" || key === undefined || place === undefined) continue;
+    const key = kit.textIn(scheme, "name");
+    const place = kit.textIn(scheme, "in");
+    if (kit.textIn(scheme, "type") !== "apiKey" || key === undefined || place === undefined) {
+      continue;
+    }
     keys.add(`${place} ${place === "header" ? key.toLowerCase() : key}`);
   }
   return keys;
 }
 
-export const METHOD_HINTS: ReadonlyMap<string, ToolAnnotations> = new Map<string, ToolAnnotations>([
+export const METHOD_HINTS: ReadonlyMap<string, check.ToolAnnotations> = new Map<
+  string,
+  check.ToolAnnotations
+>([
   ["get", { readOnlyHint: true, idempotentHint: true }],
   ["head", { readOnlyHint: true, idempotentHint: true }],
   ["options", { readOnlyHint: true, idempotentHint: true }],
@@ -109,11 +100,11 @@ export function isSendable(method: string): boolean {
 
 /** Finds the operations. Path items that cannot be read are rejected. */
 export function findOperations(
-  session: ImportSession,
+  session: kit.ImportSession,
   document: ApiDocument,
 ): readonly FoundOperation[] {
   const found: FoundOperation[] = [];
-  const paths = objectIn(document.root, "paths") ?? {};
+  const paths = kit.objectIn(document.root, "paths") ?? {};
   for (const path of Object.keys(paths)) {
     if (path.startsWith("x-")) continue;
     const at = `/paths${pointerStep(path)}`;
@@ -125,7 +116,7 @@ export function findOperations(
     }
     for (const [method, operation] of operationsOf(item)) {
       if (!session.count(operation.path)) return found;
-      const operationId = wordsIn(operation.value, "operationId");
+      const operationId = kit.wordsIn(operation.value, "operationId");
       found.push({ method, path, item, operation, operationId });
     }
   }
@@ -152,8 +143,8 @@ function* operationsOf(item: Located): Generator<[string, Located]> {
 export function nameOperations(
   found: readonly FoundOperation[],
 ): ReadonlyMap<FoundOperation, string> {
-  const ids = groupBy(found, ({ operationId }) => operationId);
-  const words = groupBy(found, pathName);
+  const ids = check.groupBy(found, ({ operationId }) => operationId);
+  const words = check.groupBy(found, pathName);
   return new Map(found.map((one) => {
     const { method, path, operationId } = one;
     if (operationId !== undefined && ids.get(operationId)?.length === 1) return [one, operationId];
@@ -195,7 +186,7 @@ export interface ServerOptions {
 
 /** Returns an address without the `/` at the end; `undefined` if calls may not go to it. */
 export function baseAddress(address: string, documentUrl?: string): string | undefined {
-  const url = attemptOr(undefined, () => new URL(address, documentUrl));
+  const url = check.attemptOr(undefined, () => new URL(address, documentUrl));
   if (url === undefined) return undefined;
   const { protocol, username, password, search, hash, href } = url;
   if (protocol !== "https:" && protocol !== "http:") return undefined;
@@ -267,13 +258,13 @@ function numberOf(address: string): number {
 
 /** Returns the URL of a server with the defaults of its variables. */
 function fillIn(server: unknown): string | undefined {
-  const url = textIn(server, "url");
+  const url = kit.textIn(server, "url");
   if (url === undefined) return undefined;
   let isValid = true;
   const address = url.replace(TEMPLATE_PARAMETER, (_braces, name: string) => {
-    const variable = member(objectIn(server, "variables"), name);
-    const value = textIn(variable, "default");
-    isValid &&= value !== undefined && listIn(variable, "enum")?.includes(value) !== false;
+    const variable = kit.member(kit.objectIn(server, "variables"), name);
+    const value = kit.textIn(variable, "default");
+    isValid &&= value !== undefined && kit.listIn(variable, "enum")?.includes(value) !== false;
     return value ?? "";
   });
   return isValid ? address : undefined;

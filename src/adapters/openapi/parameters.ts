@@ -1,15 +1,6 @@
 /** Reads the parameters of an operation, and makes the schema of all arguments. */
 
-import {
-  flagIn,
-  type JsonRecord,
-  listIn,
-  member,
-  objectIn,
-  quote,
-  textIn,
-  wordsIn,
-} from "../../formats/provider_kit.ts";
+import * as kit from "../../formats/provider_kit.ts";
 import {
   clip,
   defined,
@@ -49,7 +40,7 @@ export function readParameters(
 ): readonly ReadParameter[] | string {
   const found = new Map<string, Located>();
   const listed = [item, operation].flatMap(({ value, path }) =>
-    (listIn(value, "parameters") ?? []).map((raw, at) => ({
+    (kit.listIn(value, "parameters") ?? []).map((raw, at) => ({
       raw,
       path: `${path}/parameters/${at}`,
     }))
@@ -57,8 +48,8 @@ export function readParameters(
   if (listed.length > MAX_PARAMETERS) return `it has more than ${MAX_PARAMETERS} parameters`;
   for (const { raw, path } of listed) {
     const value = context.document.resolve(raw, path)?.value;
-    const name = textIn(value, "name");
-    const place = textIn(value, "in");
+    const name = kit.textIn(value, "name");
+    const place = kit.textIn(value, "in");
     if (value === undefined || name === undefined || name === "" || place === undefined) {
       return 'a parameter must have a "name" and an "in"; references must stay in the document';
     }
@@ -68,8 +59,8 @@ export function readParameters(
   const result: ReadParameter[] = [];
   const keys = new Set<string>();
   for (const { value, path } of found.values()) {
-    const name = textIn(value, "name") ?? "";
-    const required = flagIn(value, "required") === true || value["in"] === "path";
+    const name = kit.textIn(value, "name") ?? "";
+    const required = kit.flagIn(value, "required") === true || value["in"] === "path";
     const hidden = hiddenReason(context, value, name);
     const problem = hidden ?? problemOf(context, value, name, path);
     if (problem !== undefined) {
@@ -114,7 +105,7 @@ export function inputOf(
 
 function hiddenReason(
   { credentials }: ReadContext,
-  { in: place }: JsonRecord,
+  { in: place }: kit.JsonRecord,
   name: string,
 ): string | undefined {
   const key = place === "header" ? name.toLowerCase() : name;
@@ -126,13 +117,13 @@ function hiddenReason(
 
 function problemOf(
   context: ReadContext,
-  { in: place, style }: JsonRecord,
+  { in: place, style }: kit.JsonRecord,
   name: string,
   path: string,
 ): string | undefined {
   const quoted = `"${clip(name)}"`;
   if (!Object.hasOwn(STYLES, `${place}`)) {
-    return `${quoted} must be in ${Object.keys(STYLES).join(", ")}, not in ${quote(place)}`;
+    return `${quoted} must be in ${Object.keys(STYLES).join(", ")}, not in ${kit.quote(place)}`;
   }
   if ((place === "header" || place === "cookie") && !TOKEN.test(name)) {
     return `${quoted} cannot be the name of a ${place}`;
@@ -145,19 +136,19 @@ function problemOf(
   return undefined;
 }
 
-function schemaOf(context: ReadContext, parameter: JsonRecord, path: string): JsonSchema {
-  const content = objectIn(parameter, "content") ?? {};
+function schemaOf(context: ReadContext, parameter: kit.JsonRecord, path: string): JsonSchema {
+  const content = kit.objectIn(parameter, "content") ?? {};
   const [type] = mediaTypes(content);
   const [holder, at] = type === undefined
     ? [parameter, path]
     : [content[type], `${path}/content${pointerStep(type)}`];
-  const schema = context.schemas.read(member(holder, "schema"), `${at}/schema`, "input");
+  const schema = context.schemas.read(kit.member(holder, "schema"), `${at}/schema`, "input");
   return describedBy(schema, parameter);
 }
 
-function describedBy(schema: JsonSchema, parameter: JsonRecord): JsonSchema {
-  const description = wordsIn(parameter, "description");
-  const deprecated = flagIn(parameter, "deprecated") === true;
+function describedBy(schema: JsonSchema, parameter: kit.JsonRecord): JsonSchema {
+  const description = kit.wordsIn(parameter, "description");
+  const deprecated = kit.flagIn(parameter, "deprecated") === true;
   const example = parameter["example"];
   const base = schema === true ? {} : schema;
   if (!isObject(base)) return base;

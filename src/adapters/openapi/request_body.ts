@@ -1,14 +1,6 @@
 /** Reads the bodies of requests and responses: their media types and schemas. */
 
-import {
-  distinct,
-  flagIn,
-  type JsonRecord,
-  member,
-  objectIn,
-  textIn,
-  wordsIn,
-} from "../../formats/provider_kit.ts";
+import * as kit from "../../formats/provider_kit.ts";
 import {
   clip,
   defined,
@@ -27,7 +19,7 @@ import { styleOf, type ValueStyle } from "./serialize.ts";
 const MEDIA_TYPE = /^[a-z0-9!#$&^_.+-]{1,100}\/[a-z0-9!#$&^_.+*-]{1,100}$/;
 
 /** Returns the media types of a `content` map unchanged, the preferred ones first. */
-export function mediaTypes(content: JsonRecord): readonly string[] {
+export function mediaTypes(content: kit.JsonRecord): readonly string[] {
   return Object.keys(content).map((key) => ({ key, rank: rankOf(plainType(key)) }))
     .sort((a, b) => a.rank - b.rank)
     .map(({ key }) => key);
@@ -79,14 +71,14 @@ export function readBody(
   { value: body, path }: Located,
   keys: ReadonlySet<string>,
 ): ReadBody | undefined {
-  const content = objectIn(body, "content") ?? {};
+  const content = kit.objectIn(body, "content") ?? {};
   const [type] = mediaTypes(content);
   if (type === undefined) return undefined;
   const how = bodyKind(plainType(type));
   const at = `${path}/content${pointerStep(type)}`;
   const entry = content[type];
-  const read = context.schemas.read(member(entry, "schema"), `${at}/schema`, "input");
-  const isRequired = flagIn(body, "required") === true;
+  const read = context.schemas.read(kit.member(entry, "schema"), `${at}/schema`, "input");
+  const isRequired = kit.flagIn(body, "required") === true;
   if (how === undefined) {
     context.warn(at, "content", `A body of type "${clip(type)}" cannot be written`);
   }
@@ -114,7 +106,7 @@ export function readBody(
   }
   let key = "body";
   for (let number = 2; keys.has(key); number++) key = `body_${number}`;
-  const description = wordsIn(body, "description");
+  const description = kit.wordsIn(body, "description");
   const schema = read === true ? {} : read;
   return {
     binding: binding("one", key),
@@ -142,19 +134,19 @@ function wholeOf(
 }
 
 function examplesOf(entry: unknown): readonly ToolExample[] {
-  const single = member(entry, "example");
-  const named = Object.values(objectIn(entry, "examples") ?? {});
+  const single = kit.member(entry, "example");
+  const named = Object.values(kit.objectIn(entry, "examples") ?? {});
   return [
     ...(single === undefined ? [] : [{ input: single }]),
-    ...named.filter((example) => member(example, "value") !== undefined).map((example) => ({
-      ...defined({ description: textIn(example, "summary") }),
-      input: member(example, "value"),
+    ...named.filter((example) => kit.member(example, "value") !== undefined).map((example) => ({
+      ...defined({ description: kit.textIn(example, "summary") }),
+      input: kit.member(example, "value"),
     })),
   ];
 }
 
 function encodingOf(entry: unknown): { readonly [name: string]: ValueStyle } | undefined {
-  const styles = Object.entries(objectIn(entry, "encoding") ?? {}).flatMap(([name, one]) => {
+  const styles = Object.entries(kit.objectIn(entry, "encoding") ?? {}).flatMap(([name, one]) => {
     if (!isObject(one)) return [];
     const json = one["style"] === undefined && one["contentType"] === "application/json";
     return [[name, styleOf(one, "query", json)] as const];
@@ -236,7 +228,7 @@ export function readReturns(
   context: ReadContext,
   { value: operation, path }: Located,
 ): JsonSchema | undefined {
-  const responses = objectIn(operation, "responses") ?? {};
+  const responses = kit.objectIn(operation, "responses") ?? {};
   const successes = Object.keys(responses).filter((status) => /^2(\d\d|XX)$/i.test(status)).sort();
   const statuses = successes.length > 0 || !Object.hasOwn(responses, "default")
     ? successes
@@ -249,7 +241,7 @@ export function readReturns(
     context.warn(problem.path, "responses", `${problem.message}; results are not checked`);
     return undefined;
   }
-  const different = distinct(schemas);
+  const different = kit.distinct(schemas);
   const [only] = different;
   // Responses without a body need no schema.
   if (only === undefined || different.every((one) => Object(one).type === "null")) return undefined;
@@ -267,7 +259,7 @@ function addResponse(
   if (response === undefined) {
     return { path, message: "The document has no target for the reference to a response" };
   }
-  const content = objectIn(response.value, "content") ?? {};
+  const content = kit.objectIn(response.value, "content") ?? {};
   const types = mediaTypes(content);
   if (types.length === 0) schemas.push({ type: "null" });
   // The request prefers JSON, so other types in the list are ignored.
@@ -285,7 +277,7 @@ function addResponse(
     }
     const where = `${response.path}/content${pointerStep(type)}/schema`;
     // An absent schema means any JSON value.
-    const read = context.schemas.read(member(content[type], "schema"), where, "output");
+    const read = context.schemas.read(kit.member(content[type], "schema"), where, "output");
     schemas.push(context.schemas.inlineRoot(read, "output"));
   }
   return undefined;

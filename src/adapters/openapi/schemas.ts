@@ -1,13 +1,6 @@
 /** Converts schemas of an OpenAPI document to JSON Schema, with shared schemas in `$defs`. */
 
-import {
-  definitionName,
-  eachNode,
-  mapChildren,
-  mapOf,
-  normalizeOpenApi30,
-  without,
-} from "../../formats/provider_kit.ts";
+import * as kit from "../../formats/provider_kit.ts";
 import { fragment, fragmentSteps, isSchema } from "../../schema/mod.ts";
 import { isObject, type JsonSchema, type JsonSchemaObject, once, setOwn } from "../../tool/mod.ts";
 import type { ApiDocument, Located } from "./document.ts";
@@ -63,7 +56,7 @@ export class SchemaReader {
   }
 
   definition(ref: unknown, direction: Direction): JsonSchema | undefined {
-    const found = this.#definitions.get(definitionName(ref) ?? "");
+    const found = this.#definitions.get(kit.definitionName(ref) ?? "");
     return found && this.read(found.value, found.path, direction);
   }
 
@@ -87,7 +80,7 @@ export class SchemaReader {
     if (!isObject(schema)) return schema;
     const names = new Set(this.#refsOf(schema));
     if (names.size === 0) return schema;
-    const definitions: Record<string, unknown> = { ...mapOf(schema["$defs"]) };
+    const definitions: Record<string, unknown> = { ...kit.mapOf(schema["$defs"]) };
     // The loop also visits references that it adds.
     for (const name of names) {
       const definition = this.definition(fragment(["$defs", name]), direction) ?? true;
@@ -101,8 +94,8 @@ export class SchemaReader {
 
   #refsOf(schema: JsonSchema): ReadonlySet<string> {
     const refs = new Set<string>();
-    eachNode(undefined, schema, (node) => {
-      const name = definitionName(node["$ref"]);
+    kit.eachNode(undefined, schema, (node) => {
+      const name = kit.definitionName(node["$ref"]);
       if (name !== undefined && this.#definitions.has(name)) refs.add(name);
     });
     return refs;
@@ -112,7 +105,7 @@ export class SchemaReader {
     if (!isSchema(raw)) return true;
     if (!this.#document.is30) return raw;
     return once(this.#plain, raw, () => {
-      const { schema, losses } = normalizeOpenApi30(raw);
+      const { schema, losses } = kit.normalizeOpenApi30(raw);
       for (const loss of losses) this.#note(path + loss.path, loss.keyword, loss.message);
       return schema;
     });
@@ -123,15 +116,15 @@ export class SchemaReader {
     // An `$id` changes the base of the references below it. `checkSchema` checks such references.
     if (!this.#document.is30 && typeof schema["$id"] === "string") return schema;
     const shown = this.#reference(this.#withoutHidden(schema, direction));
-    return mapChildren(undefined, shown, (child) => this.#convert(child, direction));
+    return kit.mapChildren(undefined, shown, (child) => this.#convert(child, direction));
   }
 
   /** Returns the node with its reference into `$defs`, without the document's own keywords. */
   #reference(node: JsonSchemaObject): JsonSchemaObject {
     const dialect = node["$schema"];
     const clean = typeof dialect === "string" && OAS_DIALECT.test(dialect)
-      ? without(undefined, node, "$schema", "definitions")
-      : without(undefined, node, "definitions");
+      ? kit.without(undefined, node, "$schema", "definitions")
+      : kit.without(undefined, node, "definitions");
     const ref = clean["$ref"];
     if (typeof ref !== "string") return clean;
     const target = this.#document.at(ref);
@@ -156,7 +149,7 @@ export class SchemaReader {
     const flag = direction === "input" ? "readOnly" : "writeOnly";
     const hidden = Object.keys(properties).filter((name) => this.#has(flag, properties[name]));
     if (hidden.length === 0) return node;
-    const shown = without(undefined, properties, ...hidden);
+    const shown = kit.without(undefined, properties, ...hidden);
     if (!Array.isArray(required)) return { ...node, properties: shown };
     const left = required.filter((name) => !hidden.includes(name));
     return { ...node, properties: shown, required: left };
