@@ -286,7 +286,6 @@ type Printed = { readonly index: number; readonly print: string };
 const printOf = ({ id, json }: ProgramCall): string =>
   check.fingerprint(JSON.stringify([id, json]));
 
-/** The name of the step that has the suspension with this number, from 1. */
 const stepOf = (number: number): string => `program.${number}`;
 
 type Failure = { readonly code: string; readonly message: string };

@@ -56,7 +56,6 @@ const LIMITS: { readonly [Name in keyof CodeLimits]-?: Limit } = {
   maxProgramsPerPrincipal: [4, 1],
 };
 
-/** Checks limits, and adds the missing ones. @throws {TypeError | RangeError} */
 export function readLimits(action: string, limits: CodeLimits = {}): Required<CodeLimits> {
   const each = <Value>(make: (limit: Limit) => Value): Record<string, Value> =>
     Object.fromEntries(Object.entries(LIMITS).map(([name, limit]) => [name, make(limit)]));

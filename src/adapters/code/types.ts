@@ -313,7 +313,6 @@ function literal(value: unknown): string {
   return check.argumentsText(value, MAX_LITERAL) ?? SCALARS[typeof value] ?? "unknown";
 }
 
-/** Writes the name of a member: an identifier, or a string without invisible characters. */
 function memberName(name: string): string {
   // `new` would declare a constructor.
   const isPlain = /^[A-Za-z_$][\w$]*$/.test(name) && name !== "new";

@@ -257,7 +257,6 @@ const MESSAGES: ClientFormat = {
       : undefined,
 };
 
-/** Adds a delta to a block: appends each text to the block's text of the same name. */
 function addDelta(begun: { block: Json; input: string }, delta: Json): void {
   const { type: _type, partial_json, citation, ...texts } = delta;
   if (typeof partial_json === "string") begun.input += partial_json;

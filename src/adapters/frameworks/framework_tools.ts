@@ -204,7 +204,6 @@ function hasCall(messages: readonly unknown[], toolCallId: string): boolean {
     .some((part) => Object(part).type === "tool-call" && Object(part).toolCallId === toolCallId);
 }
 
-/** True if `toModelOutput` would read a value as a result with blocks. */
 function looksLikeBlocks(value: unknown): boolean {
   return isObject(value) && value["blocks"] === true && Array.isArray(value["content"]);
 }

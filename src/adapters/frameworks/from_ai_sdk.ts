@@ -1,18 +1,13 @@
 /** Tools of plue from the tools of the AI SDK, which is not imported. */
 
+import * as check from "../../tool/mod.ts";
 import {
   defined,
   fail,
   isFunction,
   isObject,
-  isStandardSchema,
-  isThenable,
-  makeTool,
-  rejectUnknownFields,
   type Tool,
   type ToolContext,
-  type ToolDefinition,
-  type ToolOutput,
   ToolResult,
 } from "../../tool/mod.ts";
 import { ANY_CONTEXT, type ExistingToolsOptions, OPTIONS, withMetadata } from "./existing_tools.ts";
@@ -43,7 +38,7 @@ export function fromAiSdkTools(
   tools: { readonly [name: string]: object },
   options: ExistingToolsOptions = {},
 ): Tool[] {
-  rejectUnknownFields("read tools of the AI SDK", options, OPTIONS);
+  check.rejectUnknownFields("read tools of the AI SDK", options, OPTIONS);
   return Object.entries(tools).map(([name, tool]) => toTool(name, tool as Fields, options));
 }
 
@@ -56,7 +51,7 @@ function toTool(name: string, tool: Fields, options: ExistingToolsOptions): Tool
   if (isFunction(description)) fail(action, "its description must be a text");
   const read = (field: string): unknown => schemaOf(`${action}: ${field}`, tool[field]);
   const provider = defined({ strict, deferLoading });
-  const run = (input: unknown, context: ToolContext): ToolOutput<unknown> => {
+  const run = (input: unknown, context: ToolContext): check.ToolOutput<unknown> => {
     const { callId: toolCallId, signal: abortSignal, context: hostContext } = context;
     const call = { toolCallId, abortSignal, messages: [], context: hostContext ?? {} };
     const output: unknown = Reflect.apply(execute as () => unknown, tool, [
@@ -76,7 +71,7 @@ function toTool(name: string, tool: Fields, options: ExistingToolsOptions): Tool
       ? Promise.resolve(output).then(result)
       : output;
   };
-  return makeTool({
+  return check.makeTool({
     ...{ name, description, context: read("contextSchema") ?? ANY_CONTEXT },
     ...defined({
       ...{ namespace, risk, title, execute: execute && run, examples: inputExamples },
@@ -86,24 +81,24 @@ function toTool(name: string, tool: Fields, options: ExistingToolsOptions): Tool
     }),
     requiresApproval: needsApproval !== false,
     meta: { ...Object(metadata), ...(Object.keys(provider).length > 0 && { provider }) },
-  } as ToolDefinition);
+  } as check.ToolDefinition);
 }
 
 /** Returns a schema with the SDK's validation, if it has any. */
 function schemaOf(action: string, schema: unknown): unknown {
   // `lazySchema` of the SDK returns a function that creates the schema.
-  const wrapped = isFunction(schema) && !isStandardSchema(schema) ? schema() : schema;
+  const wrapped = isFunction(schema) && !check.isStandardSchema(schema) ? schema() : schema;
   if (!isObject(wrapped) || !(Symbol.for("vercel.ai.schema") in wrapped)) return wrapped;
   const { jsonSchema, validate } = wrapped;
-  if (isThenable(jsonSchema)) fail(action, "it is a promise; await it first");
+  if (check.isThenable(jsonSchema)) fail(action, "it is a promise; await it first");
   if (!isFunction(validate)) return { ...Object(jsonSchema) };
   const convert = (): unknown => jsonSchema;
-  const check = async (value: unknown): Promise<object> => {
+  const validateBySdk = async (value: unknown): Promise<object> => {
     const result = Object(await Reflect.apply(validate, wrapped, [value]));
     const { issues = [{ message: `${result.error?.message}` }] } = Object(result.error);
     return result.success === true ? { value: result.value } : { issues };
   };
-  const standard = { version: 1, vendor: "ai", validate: check };
+  const standard = { version: 1, vendor: "ai", validate: validateBySdk };
   return { "~standard": { ...standard, jsonSchema: { input: convert, output: convert } } };
 }
 

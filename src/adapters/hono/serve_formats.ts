@@ -219,7 +219,6 @@ interface ReturnedTurn {
   readonly answers: types.TurnAnswers;
 }
 
-/** Reads a returned turn with its answers; `undefined` for a provider's response. */
 function turnIn(body: unknown): ReturnedTurn | undefined {
   if (!isObject(body) || !Array.isArray(body["calls"]) || body["answers"] === undefined) {
     return undefined;

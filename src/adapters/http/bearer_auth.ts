@@ -86,7 +86,6 @@ const RESOURCE_CHECKS = {
 const DESCRIBE = "describe the resource";
 const WELL_KNOWN = "/.well-known/oauth-protected-resource";
 
-/** Returns the metadata's paths: first the one for the resource's path, then the one for its host. */
 function metadataPaths(resource: string): readonly [string, ...string[]] {
   const { pathname } = urlOf(resource);
   return pathname === "/" ? [WELL_KNOWN] : [WELL_KNOWN + pathname, WELL_KNOWN];

@@ -33,7 +33,6 @@ export const HTTP_CHECKS: { readonly [Option in keyof HttpOptions]-?: check.Chec
   cors: check.checkFlag,
 };
 
-/** Makes the parts for the options `observe`, `cors` and `rateLimit`, which all protocols have. */
 export function sharedParts(
   { observe, cors, rateLimit, tasks, taskAfterMs }: HttpOptions,
 ): readonly HttpPart[] {
@@ -110,8 +109,7 @@ const NO_ROUTE: Problem = { status: 404, code: "not_found", detail: "There is no
 export class RoutedServer {
   readonly server: ToolServer;
   readonly paths: readonly RoutedPath[];
-  readonly #fixed: ReadonlyMap<string, RoutedPath>;
-  readonly #patterns: readonly RoutedPath[];
+  readonly #ordered: readonly RoutedPath[];
 
   constructor(server: ToolServer, parts: readonly HttpPart[]) {
     this.server = server;
@@ -122,13 +120,10 @@ export class RoutedServer {
       else known.add(route);
     }
     this.paths = [...paths.values()];
-    this.#fixed = new Map(
-      this.paths.flatMap((path) => path.param === undefined ? [[path.path, path] as const] : []),
-    );
-    this.#patterns = this.paths.filter(({ param }) => param !== undefined);
+    // Most requests are calls, whose path has a parameter.
+    this.#ordered = this.paths.toSorted((a, b) => Number(!a.param) - Number(!b.param));
   }
 
-  /** Answers a request for one of the routes; returns `undefined` for other requests. */
   answer(context: RequestContext): Response | Promise<Response> | undefined {
     const { raw } = context.req;
     const { preflight } = this.server;
@@ -136,20 +131,15 @@ export class RoutedServer {
       return this.server.answerPublic(raw, undefined, () => preflight(raw));
     }
     const path = pathOf(raw.url);
-    // Most requests are calls, whose path has a parameter.
-    for (const pattern of this.#patterns) {
-      const param = pattern.paramIn(path);
-      if (param !== undefined) {
-        const decoded = param.includes("%")
-          ? attemptOr(param, () => decodeURIComponent(param))
-          : param;
-        return pattern.answer(context, decoded);
-      }
+    for (const routed of this.#ordered) {
+      const param = routed.paramIn(path);
+      if (param === undefined) continue;
+      const decode = (): string => decodeURIComponent(param);
+      return routed.answer(context, param.includes("%") ? attemptOr(param, decode) : param);
     }
-    return this.#fixed.get(path)?.answer(context);
+    return undefined;
   }
 
-  /** Returns a `fetch` that answers requests for the routes, and passes other requests to `other`. */
   fetchWith(other: HttpHandler["fetch"]): HttpHandler["fetch"] {
     const { around } = this.server;
     return (raw, env, executionCtx) => {
@@ -189,8 +179,9 @@ export class RoutedPath {
     this.#methods.set(route.method, route);
   }
 
-  /** Returns the parameter's value in a path, still encoded; `undefined` for other paths. */
+  /** Returns the encoded parameter in a path, `""` without one; `undefined` for other paths. */
   paramIn(path: string): string | undefined {
+    if (this.param === undefined) return path === this.path ? "" : undefined;
     const before = this.#before;
     const after = this.#after;
     if (!path.startsWith(before) || !path.endsWith(after)) return undefined;

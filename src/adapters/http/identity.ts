@@ -152,7 +152,6 @@ export function requireCaller(caller: Caller): void {
   if (!isObject(caller)) fail(ACTION, "authorize must return a caller or a Response");
 }
 
-/** Returns the selection of a caller's tools. Throws for unknown fields. */
 export function selectionOfCaller(caller: Caller): select.Selection {
   check.rejectUnknownFields(ACTION, caller, FIELDS);
   const { role = null, scopes, context, maxRisk } = caller;

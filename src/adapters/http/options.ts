@@ -12,7 +12,6 @@ export const checkObject: check.Check<Record<string, unknown>> = check.createChe
   isObject,
 );
 
-/** The check of a whole number from 1. It throws a `RangeError`. */
 export const checkCount: check.Check<number> = check.wholeFrom(1);
 
 export function having(method: string, name: string): check.Check<Record<string, unknown>> {

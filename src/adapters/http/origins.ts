@@ -53,7 +53,6 @@ export function createGuard(options: GuardOptions): (request: Request) => Proble
   };
 }
 
-/** Returns the start of a URL, up to the "/" after the host. */
 function startOf(url: string): string {
   const end = url.indexOf("/", url.indexOf("//") + 2);
   return end === -1 ? `${url}/` : url.slice(0, end + 1);

@@ -209,7 +209,6 @@ export function badRequest(detail: string, pointer?: string): Problem {
   return { status: 400, code: "bad_request", detail, members: { pointer } };
 }
 
-/** The problem of a request that may succeed later, after this number of seconds. */
 export function unavailable(code: ProblemCode, detail: string, seconds?: number): Problem {
   const headers = seconds === undefined ? undefined : { "retry-after": `${seconds}` };
   return { status: 503, code, detail, retryable: true, headers };

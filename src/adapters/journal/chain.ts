@@ -87,7 +87,6 @@ export async function verifyJournal(
   const found = { records: 0, first: 0, head: NO_RECORD, interrupted: [] as number[], dropped: 0 };
   let hasEnded = true;
 
-  /** Adds the next line. Returns the reason if the line is not the next one of the chain. */
   function add(line: Buffer): string | undefined {
     const end = line.length - END_LENGTH;
     const own = hash(line.subarray(0, end));

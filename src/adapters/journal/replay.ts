@@ -144,7 +144,6 @@ export function replay(path: string, options: ReplayOptions = {}): Replay {
   };
 }
 
-/** Copies a JSON value without its secrets, and adds them to a set. */
 function withoutSecrets(redactor: Redactor, value: unknown, secrets: Set<string>): unknown {
   return scrubAll(redactor.redact(value ?? null, secrets), secrets);
 }

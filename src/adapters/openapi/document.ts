@@ -256,7 +256,6 @@ function numberOf(address: string): number {
   return address.split(".").reduce((sum, byte) => sum << 8 | Number(byte), 0);
 }
 
-/** Returns the URL of a server with the defaults of its variables. */
 function fillIn(server: unknown): string | undefined {
   const url = kit.textIn(server, "url");
   if (url === undefined) return undefined;

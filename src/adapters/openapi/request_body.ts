@@ -18,7 +18,6 @@ import { styleOf, type ValueStyle } from "./serialize.ts";
 
 const MEDIA_TYPE = /^[a-z0-9!#$&^_.+-]{1,100}\/[a-z0-9!#$&^_.+*-]{1,100}$/;
 
-/** Returns the media types of a `content` map unchanged, the preferred ones first. */
 export function mediaTypes(content: kit.JsonRecord): readonly string[] {
   return Object.keys(content).map((key) => ({ key, rank: rankOf(plainType(key)) }))
     .sort((a, b) => a.rank - b.rank)

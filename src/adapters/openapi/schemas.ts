@@ -60,7 +60,6 @@ export class SchemaReader {
     return found && this.read(found.value, found.path, direction);
   }
 
-  /** Replaces a reference at the root of a schema by its target. */
   inlineRoot(root: JsonSchema, direction: Direction): JsonSchema {
     let schema = root;
     for (let hops = 0; hops < MAX_HOPS && isObject(schema); hops++) {

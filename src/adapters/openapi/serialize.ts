@@ -84,7 +84,6 @@ export function membersOf(value: object): [string, unknown][] {
 
 type Piece = readonly [member: string | undefined, part: string];
 
-/** Returns a value's items or members, or the value itself. */
 function piecesOf(
   value: unknown,
   { json }: ValueStyle,

@@ -315,7 +315,6 @@ const IN_PATH: Readonly<Record<string, string>> = {
   dispatch: "The target that the model's tools were exported to.",
 };
 
-/** An operation: its path, method, id and summary, and its responses by status. */
 type Operation = readonly [
   path: string,
   method: "get" | "post" | "delete",

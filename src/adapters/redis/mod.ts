@@ -277,7 +277,6 @@ function rowsOf(answer: unknown): readonly StoreRow[] {
   });
 }
 
-/** Reads a stored value, which begins with the revision and the expiry. */
 function rowOf(key: string, stored: unknown): StoreRow {
   const bytes = stored as Buffer;
   const [revision, expires] = [bytes.readDoubleLE(0), bytes.readDoubleLE(8)];

@@ -220,7 +220,6 @@ class StoredResults {
     return { key, revision: stored?.revision, tags };
   }
 
-  /** Stores a result, unless it is too large, or another call has stored its result first. */
   async put(
     { key, revision, tags }: Slot,
     { content, blocks }: check.ToolSuccess,

@@ -97,7 +97,6 @@ export interface RuleLayer extends calls.Layer {
 }
 
 function decidingLayer(rulesFor: RulesFor, sessions: SessionStore): RuleLayer {
-  /** Returns the denial, the question, or nothing of each rule. */
   const objectionsTo = (call: calls.Call, own: ToolRules, isDry: boolean) => {
     const count: CallFacts["count"] = (scope, most) => sessions.count(call, scope, most, isDry);
     const decide = (marks?: Marks) => {
@@ -156,7 +155,6 @@ function labellingLayer(rulesFor: RulesFor, sessions: SessionStore): calls.Layer
   };
 }
 
-/** A denial or a question; `undefined` if a rule allows the call. */
 type Objection = RuleVerdict | undefined;
 
 /** Returns the objection of a rule: a denial if it throws, rejects or returns another value. */

@@ -121,7 +121,6 @@ export class CallFacts extends CallView {
     return this.#call.settings.clock.timestamp();
   }
 
-  /** The labels of the session, with the first call that has brought each. */
   get labels(): ReadonlyMap<string, EarlierCall> {
     const found = Object.entries(this.#session).filter(([mark]) => mark.startsWith("label "));
     return new Map(found.map(([mark, call]) => [mark.slice(6), call]));
