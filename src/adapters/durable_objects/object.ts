@@ -12,12 +12,7 @@ export type Wire = readonly unknown[];
 
 /** The methods of the objects. */
 export interface CallStoreMethods {
-  /**
-   * Called by {@linkcode durableObjectStore}.
-   *
-   * @param request The operation, and its arguments.
-   * @returns The object's time, and the result.
-   */
+  /** Called by {@linkcode durableObjectStore}. Returns the object's time, and the result. */
   callStore(request: Wire): Promise<Wire>;
   /** Called by the platform. */
   alarm(): Promise<void>;

@@ -3,12 +3,7 @@
 import type { JWK, JWSHeaderParameters, LocalJWKSet, RemoteJWKSet } from "jose";
 import * as check from "../../tool/mod.ts";
 import { assertSync, fail, isListOf, isObject, isWord } from "../../tool/mod.ts";
-import {
-  bearerToken,
-  CHALLENGE_CHECKS,
-  type ChallengeOptions,
-  createChallenger,
-} from "./bearer_auth.ts";
+import * as bearer from "./bearer_auth.ts";
 import { checkOptions, parseUrl } from "./options.ts";
 import { type Authorize, type Caller, requireCaller } from "./identity.ts";
 import { ProblemError, unavailable } from "./responses.ts";
@@ -25,7 +20,7 @@ export interface NamedKey extends JsonWebKey {
 }
 
 /** Options for {@linkcode jwtAuth}: one of `keys`, `jwksUrl` and `secret`. */
-export interface JwtAuthOptions extends ChallengeOptions {
+export interface JwtAuthOptions extends bearer.ChallengeOptions {
   /** The issuer's public keys. If tokens name their key (`kid`), each key must have its `kid`. */
   readonly keys?: readonly NamedKey[];
   /**
@@ -61,7 +56,7 @@ export interface JwtAuthOptions extends ChallengeOptions {
 const ACTION = "check JSON Web Tokens";
 
 const CHECKS = {
-  ...CHALLENGE_CHECKS,
+  ...bearer.CHALLENGE_CHECKS,
   keys: check.createCheck(
     "a list of keys",
     (value): value is NamedKey[] => isListOf(value, isObject),
@@ -122,7 +117,7 @@ export function jwtAuth(options: JwtAuthOptions): Authorize {
   const audiences = [options.audience].flat();
   const keyOf = keyFinder(options);
   const algorithms = algorithmsOf(options);
-  const challenger = createChallenger(options);
+  const challenger = bearer.createChallenger(options);
   if (audiences.length === 0 || !audiences.every(isWord)) {
     refuse("audience is required");
   }
@@ -157,7 +152,7 @@ export function jwtAuth(options: JwtAuthOptions): Authorize {
   return async (request) => {
     // Loaded before the token is read: without the package, invalid tokens would be rejected with 401.
     const library = jose ??= await loadJose();
-    const token = bearerToken(request, challenger);
+    const token = bearer.bearerToken(request, challenger);
     if (typeof token !== "string") return token;
     const claims = await claimsOf(token, library);
     if (claims === undefined) return challenger("invalid");

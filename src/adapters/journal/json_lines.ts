@@ -27,11 +27,6 @@ const DAY_MS = 86_400_000;
  * process writes a journal: it holds a lock on `calls.jsonl.lock`, which the system releases when
  * the process ends.
  *
- * @example Usage
- * ```ts ignore
- * const records = journal({ sink: jsonLines("calls.jsonl"), onFailure: "refuse-calls" });
- * ```
- *
  * @param path The path of the first file. Its folder must exist.
  * @throws {TypeError | RangeError} If the path or an option is invalid.
  */

@@ -30,11 +30,6 @@ interface Page {
  * Stores a journal in a store of calls, where it counts for the quota of its name. If another
  * process opens the journal, the writes of this process fail, so that the chain does not fork.
  *
- * @example Usage
- * ```ts ignore
- * const records = journal({ sink: storeSink(store), onFailure: "refuse-calls" });
- * ```
- *
  * @throws {TypeError | RangeError} If the store or an option is invalid.
  */
 export function storeSink(store: durable.CallStore, options: StoreSinkOptions = {}): JournalSink {

@@ -7,7 +7,7 @@ import { clip, isObject, pointerStep } from "../../tool/mod.ts";
 import { TEMPLATE_PARAMETER } from "./build_request.ts";
 
 /** The maximum length of a chain of references; a longer chain counts as a circle. */
-const MAX_HOPS = 32;
+export const MAX_HOPS = 32;
 
 export interface Located<Value = kit.JsonRecord> {
   readonly value: Value;

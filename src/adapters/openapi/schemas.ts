@@ -3,7 +3,7 @@
 import * as kit from "../../formats/provider_kit.ts";
 import { fragment, fragmentSteps, isSchema } from "../../schema/mod.ts";
 import { isObject, type JsonSchema, type JsonSchemaObject, once, setOwn } from "../../tool/mod.ts";
-import type { ApiDocument, Located } from "./document.ts";
+import { type ApiDocument, type Located, MAX_HOPS } from "./document.ts";
 
 /** The direction of values: inputs lack `readOnly` properties, outputs `writeOnly` ones. */
 export type Direction = "input" | "output";
@@ -18,8 +18,6 @@ export interface ReadContext {
 
 /** The dialects of OpenAPI 3.1 and later, which are JSON Schema 2020-12 with annotations. */
 const OAS_DIALECT = /^https:\/\/spec\.openapis\.org\/oas\/3\.\d\/dialect\//;
-
-const MAX_HOPS = 32;
 
 const ANNOTATIONS_BESIDE_REF: ReadonlySet<string> = new Set(["title", "description", "summary"]);
 
