@@ -82,8 +82,21 @@ function readerOf({ shape, check }: select.ValueKind): Reader {
   };
 }
 
-/** The readers of the parameters that are not criteria. */
-function otherReaders() {
+/** The values of the parameters that are not criteria. */
+interface OtherValues {
+  readonly q: string;
+  readonly minScore: number;
+  readonly limit: number;
+  readonly cursor: string;
+  readonly format: string;
+  readonly tokens: number;
+  readonly losses: boolean;
+  readonly toolChoice: ToolChoice;
+  readonly parallel: boolean;
+  readonly bridge: boolean;
+}
+
+function otherReaders(): { readonly [Name in keyof OtherValues]: Reader<OtherValues[Name]> } {
   return {
     q: textUpTo(MAX_SEARCH),
     minScore: numberLike("a number from 0 to 1", /^(0|1|0\.\d{1,6})$/),
@@ -106,9 +119,8 @@ function otherReaders() {
   };
 }
 
-type OtherReaders = ReturnType<typeof otherReaders>;
 type QueryValues =
-  & { readonly [Name in keyof OtherReaders]?: ReturnType<OtherReaders[Name]> }
+  & Partial<OtherValues>
   & { readonly [Name in select.VocabularyName]?: unknown };
 
 function allReaders(): { readonly [name: string]: Reader } {
