@@ -72,7 +72,8 @@ function check(
   isCut: boolean,
   isValidated: boolean = isCut,
 ): ToolResult {
-  if (blocks && !hasBlocks(output)) {
+  // A tool in JavaScript may have passed something else to `ToolResult.blocks`.
+  if (blocks && !(isObject(output) && Array.isArray(output["content"]))) {
     return call.fail("invalid_result", "its blocks must be a list: use ToolResult.blocks([…])");
   }
   const limit = maxOutputBytes(call);
@@ -93,11 +94,6 @@ function check(
     if (issues !== undefined) return misfit(call, issues);
   }
   return blocks || isCut ? success(content, blocks, isCut) : { ok: true, content, durationMs: 0 };
-}
-
-/** Returns true if a value, possibly from JavaScript, has a list of blocks. */
-function hasBlocks(content: unknown): boolean {
-  return isObject(content) && Array.isArray(content["content"]);
 }
 
 export function misfit(call: Call, issues: readonly Issue[]): ToolResult {

@@ -5,7 +5,6 @@ import {
   type Check,
   checkRisk,
   clip,
-  compareRisk,
   createCheck,
   isListOf,
   isObject,
@@ -13,6 +12,7 @@ import {
   isToolName,
   isWord,
   type RiskLevel,
+  riskRank,
   type Tool,
   type ToolAnnotations,
   type ToolContext,
@@ -234,7 +234,7 @@ export function decide(options: ImportOptions, question: RiskQuestion): HostDeci
   const names = { roles: read(roles, "the roles"), scopes: read(scopes, "the scopes") };
   return {
     // A risk for all tools is not a decision about this tool, so a higher suggestion applies.
-    risk: isRiskLevel(risk) && findings.length > 0 && compareRisk(suggested, level) > 0
+    risk: isRiskLevel(risk) && findings.length > 0 && riskRank(suggested) > riskRank(level)
       ? suggested
       : level,
     ...names,

@@ -68,10 +68,6 @@ export function riskRank(level: RiskLevel): number {
   return RISK_LEVELS.indexOf(level);
 }
 
-export function compareRisk(a: RiskLevel, b: RiskLevel): number {
-  return riskRank(a) - riskRank(b);
-}
-
 /** The predefined categories. Others are allowed. A context's flags remove some of these. */
 export const KNOWN_CATEGORIES = [
   "filesystem",

@@ -352,14 +352,8 @@ function abortError(reason: string): DOMException {
   return new DOMException(reason === "" ? NO_REASON : reason, "AbortError");
 }
 
-/** The metadata that the dispatcher sends for an aborted call. */
-interface AbortedEvent {
-  readonly type: "error";
-  readonly error: "aborted";
-  readonly message: string;
-}
-
-function isAborted(value: unknown): value is AbortedEvent {
+/** True for the metadata that the dispatcher sends for an aborted call. */
+function isAborted(value: unknown): value is { readonly message: string } {
   return isObject(value) && value["type"] === "error" && value["error"] === "aborted" &&
     typeof value["message"] === "string";
 }

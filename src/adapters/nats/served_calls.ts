@@ -140,8 +140,7 @@ export class ServedCalls {
     if (call === protocol.GAP) return;
     if (this.#partialBytes + receiver.bytes > maxKeptBytes) {
       const why = "the worker has no memory for another call of this size";
-      const refused: Frame = { type: "refused", why };
-      return void this.#answer(reply).send(refused);
+      return void this.#answer(reply).send({ type: "refused", why } satisfies Frame);
     }
     this.#partial.set(reply, { receiver, silence: 0 });
     this.#partialBytes += receiver.bytes;
@@ -204,13 +203,8 @@ export class ServedCalls {
         if (isSettled) run();
         else this.#clock.setTimeout(run, SETTLE_MS);
       },
-      ...{
-        credit: protocol.FIRST_CREDIT,
-        granted: 0,
-        onCredit: () => {},
-        silence: 0,
-        isSending: false,
-      },
+      ...{ credit: protocol.FIRST_CREDIT, granted: 0, onCredit: () => {} },
+      ...{ silence: 0, isSending: false },
     };
     this.#running.set(id, served);
     // A tool that may not run twice starts when the caller has confirmed `accepted`. Until then nothing

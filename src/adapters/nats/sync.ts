@@ -43,12 +43,6 @@ interface Version {
   record: Record<string, unknown> | undefined;
 }
 
-/** A registered tool, and the path of its definition. */
-interface Chosen {
-  readonly tool: Tool;
-  readonly path: string;
-}
-
 export interface RemoteSettings {
   readonly registry: Registry;
   readonly link: LinkSettings;
@@ -103,7 +97,8 @@ export class Sync {
   readonly #fleet: Fleet;
   readonly #lines: CallLines;
   readonly #unsubscribe: () => void;
-  readonly #tools: Map<string, Chosen> = new Map();
+  /** The registered tools, and the paths of their definitions. */
+  readonly #tools: Map<string, { readonly tool: Tool; readonly path: string }> = new Map();
   /** The paths of definitions that the registry has rejected. The removal of a tool retries them. */
   readonly #refused: Set<string> = new Set();
   #isPutting = false;

@@ -133,18 +133,15 @@ export function shardOf(owner: string, shards: number): number {
   return fnv1a(owner) % shards;
 }
 
-export interface DuePage {
-  readonly entries: readonly DueEntry[];
-  /** True if the page has ended before the limit, because its entries are large. */
-  readonly isCut: boolean;
-}
-
 export function compareDue(a: stores.DuePosition, b: stores.DuePosition): number {
   return a.dueAt - b.dueAt || (a.key < b.key ? -1 : Number(a.key > b.key));
 }
 
 /** Returns the entries that are due first in all shards together. */
-export function earliestOf(shards: readonly DuePage[], limit: number): readonly DueEntry[] {
+export function earliestOf(
+  shards: readonly { readonly entries: readonly DueEntry[]; readonly isCut: boolean }[],
+  limit: number,
+): readonly DueEntry[] {
   const all = shards.flatMap(({ entries }) => entries).sort(compareDue).slice(0, limit);
   const ends = shards.flatMap(({ entries, isCut }) => isCut ? entries.slice(-1) : []);
   // A shard whose page has ended early may have more entries, due before entries of other shards.

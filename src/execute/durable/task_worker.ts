@@ -8,19 +8,17 @@ import { beginRun } from "./task_engine.ts";
 import type { TaskRecord } from "./task_records.ts";
 import type { RecoveredCall, TaskRuns } from "./task_runs.ts";
 
-/** The slot of a running task in a process. */
-interface Taken {
-  end(): void;
-}
-
 export interface TakenTasks {
   readonly taken: number;
   /** The entry after which the next page begins; absent after the last page. */
   readonly last?: DueEntry | undefined;
 }
 
-/** Returns a slot for a tool; `undefined` if it has no free slot; `"full"` if no tool has one. */
-export type TakeSlot = (tool: string) => Taken | "full" | undefined;
+/**
+ * Takes a slot of this process for a task; returns `undefined` if the tool has no free slot, and
+ * `"full"` if no tool has one.
+ */
+export type TakeSlot = (tool: string) => { end(): void } | "full" | undefined;
 
 /** The maximum number of tasks that one read returns. */
 export const PAGE = 128;

@@ -126,11 +126,6 @@ export interface Ranking extends Arrays {
   readonly highest: number;
 }
 
-export interface Ranked {
-  readonly slot: number;
-  readonly score: number;
-}
-
 export function createArrays(size: number): Arrays {
   const floats = (): Float32Array => new Float32Array(size);
   return {
@@ -195,7 +190,7 @@ export function rank(
   query: Query,
   rankings: readonly Ranking[],
   count: number,
-): readonly Ranked[] {
+): readonly { readonly slot: number; readonly score: number }[] {
   const [whole] = rankings as readonly [Ranking];
   const { literal } = whole;
   // Reuses the array, because the scores of the whole query do not need it any more.
