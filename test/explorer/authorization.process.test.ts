@@ -1,51 +1,17 @@
 /** A call without a credential, in the page: a button opens the URL at which a person permits it. */
 
-import { ToolRegistry } from "@plue/tools";
-import { memoryCallStore, storedTickets } from "@plue/tools/calls";
-import { credentials, oauthCallback } from "@plue/tools/credentials";
 import { explorer } from "@plue/tools/explorer";
-import { bearerAuth, createToolHandler } from "@plue/tools/hono";
 import { assertEquals } from "@std/assert";
 import { describe } from "bun:test";
-import { startOAuthServer } from "../oauth/server.ts";
-import { sourceFor, whoami } from "../oauth/world.ts";
-import { serve } from "../runtime/serve.ts";
-import { freePort } from "../support/free_port.ts";
+import { startService } from "../oauth/world.ts";
 import { maybe } from "../support/skip.ts";
 import { CHROMIUM, openPage, startBrowser } from "./browser.ts";
 
 const test = maybe(CHROMIUM !== undefined, "Chromium is not here");
 
-/** Serves a tool that needs a credential of ann, whose browser has a cookie. */
-async function startService() {
-  const port = await freePort();
-  const hub = await startOAuthServer(`http://127.0.0.1:${port}/oauth/callback`);
-  const source = sourceFor(hub);
-  const app = createToolHandler(new ToolRegistry({ tools: [whoami(hub)] }), {
-    explorer,
-    selection: { maxRisk: "medium" },
-    authorize: bearerAuth({ tokens: new Map([["ann-at-the-tools", { principal: "ann" }]]) }),
-    dispatch: { credentials: credentials(source), tickets: storedTickets(memoryCallStore()) },
-  });
-  const callback = oauthCallback(source, {
-    authorize: ({ headers }) => ({
-      principal: /session=(\w+)/.exec(headers.get("cookie") ?? "")?.[1],
-    }),
-  });
-  app.get(callback.path, ({ req }) => callback(req.raw));
-  const served = await serve(app.fetch, port);
-  return {
-    ...{ hub, url: served.url },
-    async [Symbol.asyncDispose]() {
-      await served.stop();
-      await hub[Symbol.asyncDispose]();
-    },
-  };
-}
-
 describe("a call without a credential in the page", () => {
   test("waits with a button that opens the URL, and continues by itself after the callback", async () => {
-    await using service = await startService();
+    await using service = await startService({ explorer });
     const browser = await startBrowser();
     const { page, wrongs } = await openPage(browser, `${service.url}/#/tool/whoami/try`);
     await page.context().addCookies([

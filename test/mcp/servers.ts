@@ -3,6 +3,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
 import process from "node:process";
+import { afterAll, beforeAll } from "bun:test";
 import { serveCommand } from "../../scripts/lib/runtimes.mjs";
 
 export const ROOT: string = join(import.meta.dirname, "../..");
@@ -35,6 +36,19 @@ export async function startServer(
       const timer = setTimeout(() => child.kill("SIGKILL"), 5_000);
       await gone;
       clearTimeout(timer);
+    },
+  };
+}
+
+/** Starts `app` before the tests of a `describe`, and stops it after them. */
+export function serverOn(runtime: string, app: string): { readonly url: URL } {
+  let server: RunningServer | undefined;
+  beforeAll(async () => void (server = await startServer(runtime, app)));
+  afterAll(() => server?.stop());
+  return {
+    get url() {
+      if (server === undefined) throw new Error("The server has not started");
+      return server.url;
     },
   };
 }

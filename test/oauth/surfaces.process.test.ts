@@ -1,59 +1,12 @@
 /** A missing credential over HTTP, over MCP and in the command: a URL, and then the call continues. */
 
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { ToolDispatcher, ToolRegistry } from "@plue/tools";
-import { memoryCallStore, storedTickets } from "@plue/tools/calls";
-import { credentials, oauthCallback } from "@plue/tools/credentials";
-import { bearerAuth, createToolHandler } from "@plue/tools/hono";
-import { createMcpEndpoint } from "@plue/tools/mcp";
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { describe, it } from "bun:test";
 import { plue, postJson } from "../cli/support.ts";
-import { serve } from "../runtime/serve.ts";
-import { freePort } from "../support/free_port.ts";
-import { startOAuthServer } from "./server.ts";
-import { sourceFor, urlIn, whoami } from "./world.ts";
+import { startService, urlIn } from "./world.ts";
 
 const ANN = { authorization: "Bearer ann-at-the-tools" };
-
-/** A service for ann and bob, whose browsers are identified by a cookie. */
-async function startService() {
-  const port = await freePort();
-  const redirectUri = `http://127.0.0.1:${port}/oauth/callback`;
-  const hub = await startOAuthServer(redirectUri);
-  const source = sourceFor(hub);
-  const registry = new ToolRegistry({ tools: [whoami(hub)] });
-  const dispatcher = new ToolDispatcher(registry, {
-    credentials: credentials(source),
-    tickets: storedTickets(memoryCallStore()),
-  });
-  const tokens = new Map(
-    ["ann", "bob"].map((name) => [`${name}-at-the-tools`, { principal: name }]),
-  );
-  const authorize = bearerAuth({ tokens });
-  const options = { authorize, dispatcher, selection: { maxRisk: "medium" } } as const;
-  const app = createToolHandler(registry, options);
-  const callback = oauthCallback(source, {
-    authorize: ({ headers }) => ({ principal: headers.get("cookie")?.replace("session=", "") }),
-  });
-  app.get(callback.path, ({ req }) => callback(req.raw));
-  const mcp = createMcpEndpoint(registry, options);
-  app.all("/mcp", mcp.handle);
-  const served = await serve(app.fetch, port);
-  return {
-    ...{ hub, url: served.url },
-    /** Gives permission in the browser of a caller. */
-    async permit(url: string, principal: string): Promise<number> {
-      const link = await hub.open(url, principal);
-      const headers = { cookie: `session=${principal}` };
-      return (await fetch(link, { headers })).status;
-    },
-    async [Symbol.asyncDispose]() {
-      await served.stop();
-      await hub[Symbol.asyncDispose]();
-    },
-  };
-}
 
 describe("a call without a credential", () => {
   it("waits over HTTP as a question with a URL, and continues by its ticket", async () => {

@@ -9,8 +9,12 @@ import {
   oauthCredentials,
   type OAuthCredentialsOptions,
 } from "@plue/tools/credentials";
+import { bearerAuth, createToolHandler, type ToolHandlerOptions } from "@plue/tools/hono";
+import { createMcpEndpoint } from "@plue/tools/mcp";
 import { assert } from "@std/assert";
-import { CLIENT, type OAuthServer } from "./server.ts";
+import { serve } from "../runtime/serve.ts";
+import { freePort } from "../support/free_port.ts";
+import { CLIENT, type OAuthServer, startOAuthServer } from "./server.ts";
 
 export const KEY: Uint8Array = new Uint8Array(32).fill(7);
 
@@ -100,6 +104,45 @@ export function callbackOf(
   principal = "ann",
 ): ReturnType<typeof oauthCallback> {
   return oauthCallback(source, { authorize: () => ({ principal }) });
+}
+
+/** A service for ann and bob, whose browsers are identified by a cookie. */
+export async function startService(options: ToolHandlerOptions = {}) {
+  const port = await freePort();
+  const hub = await startOAuthServer(`http://127.0.0.1:${port}/oauth/callback`);
+  const source = sourceFor(hub);
+  const registry = new plue.ToolRegistry({ tools: [whoami(hub)] });
+  const dispatcher = new plue.ToolDispatcher(registry, {
+    credentials: credentials(source),
+    tickets: storedTickets(memoryCallStore()),
+  });
+  const tokens = new Map(
+    ["ann", "bob"].map((name) => [`${name}-at-the-tools`, { principal: name }]),
+  );
+  const authorize = bearerAuth({ tokens });
+  const access = { authorize, dispatcher, selection: { maxRisk: "medium" } } as const;
+  const app = createToolHandler(registry, { ...access, ...options });
+  const callback = oauthCallback(source, {
+    authorize: ({ headers }) => ({
+      principal: /session=(\w+)/.exec(headers.get("cookie") ?? "")?.[1],
+    }),
+  });
+  app.get(callback.path, ({ req }) => callback(req.raw));
+  app.all("/mcp", createMcpEndpoint(registry, access).handle);
+  const served = await serve(app.fetch, port);
+  return {
+    ...{ hub, url: served.url },
+    /** Gives permission in the browser of a caller. */
+    async permit(url: string, principal: string): Promise<number> {
+      const link = await hub.open(url, principal);
+      const headers = { cookie: `session=${principal}` };
+      return (await fetch(link, { headers })).status;
+    },
+    async [Symbol.asyncDispose]() {
+      await served.stop();
+      await hub[Symbol.asyncDispose]();
+    },
+  };
 }
 
 export function contentOf(result: plue.ToolResult): unknown {

@@ -54,11 +54,6 @@ function definitionOf(child: Suite | Case, parent: Suite): Definition {
   };
 }
 
-const functions = testFunctions((child) => Deno.test(definitionOf(child, root)));
-export const test: TestFunctions["test"] = functions.test;
-export const it: TestFunctions["test"] = functions.test;
-export const describe: TestFunctions["describe"] = functions.describe;
-export const beforeAll: TestFunctions["beforeAll"] = functions.beforeAll;
-export const afterAll: TestFunctions["afterAll"] = functions.afterAll;
-export const beforeEach: TestFunctions["beforeEach"] = functions.beforeEach;
-export const afterEach: TestFunctions["afterEach"] = functions.afterEach;
+const functions: TestFunctions = testFunctions((child) => Deno.test(definitionOf(child, root)));
+export const { test, describe, beforeAll, afterAll, beforeEach, afterEach } = functions;
+export { test as it };

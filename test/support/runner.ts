@@ -2,11 +2,6 @@
 
 import { type TestFunctions, testFunctions } from "./suite_tree.ts";
 
-const functions = testFunctions();
-export const test: TestFunctions["test"] = functions.test;
-export const it: TestFunctions["test"] = functions.test;
-export const describe: TestFunctions["describe"] = functions.describe;
-export const beforeAll: TestFunctions["beforeAll"] = functions.beforeAll;
-export const afterAll: TestFunctions["afterAll"] = functions.afterAll;
-export const beforeEach: TestFunctions["beforeEach"] = functions.beforeEach;
-export const afterEach: TestFunctions["afterEach"] = functions.afterEach;
+const functions: TestFunctions = testFunctions();
+export const { test, describe, beforeAll, afterAll, beforeEach, afterEach } = functions;
+export { test as it };

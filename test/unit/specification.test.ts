@@ -50,24 +50,19 @@ const without = (...gone: readonly string[]) => ALL.filter((id) => !gone.include
 const keeps = (context: Parameters<ToolRegistry["getAvailableTools"]>[0]) =>
   new ToolRegistry({ tools: TOOLS }).getAvailableTools(context).map(({ id }) => id);
 
+/** The flags of the workspace, the terminal, the editor and the repository. */
+const flagsOf = (context: ToolAvailabilityContext): readonly boolean[] => [
+  ...[context.hasWorkspace, context.hasTerminal, context.hasEditor, context.hasGitRepository],
+];
+
 describe("ToolAvailabilityContextTests", () => {
   it("Default_HasAllFlagsTrue: the default context allows all", () => {
-    const { hasWorkspace, hasTerminal, hasEditor, hasGitRepository } =
-      ToolAvailabilityContext.default;
-    assertEquals(
-      { hasWorkspace, hasTerminal, hasEditor, hasGitRepository },
-      { hasWorkspace: true, hasTerminal: true, hasEditor: true, hasGitRepository: true },
-    );
+    assertEquals(flagsOf(ToolAvailabilityContext.default), [true, true, true, true]);
     assertEquals(keeps(ToolAvailabilityContext.default), ALL);
   });
 
   it("NoWorkspace_DisablesWorkspaceAndGit", () => {
-    const { hasWorkspace, hasTerminal, hasEditor, hasGitRepository } =
-      ToolAvailabilityContext.noWorkspace;
-    assertEquals(
-      { hasWorkspace, hasTerminal, hasEditor, hasGitRepository },
-      { hasWorkspace: false, hasTerminal: true, hasEditor: true, hasGitRepository: false },
-    );
+    assertEquals(flagsOf(ToolAvailabilityContext.noWorkspace), [false, true, true, false]);
     assertEquals(
       keeps(ToolAvailabilityContext.noWorkspace),
       without("search-grep", "git-status", "git-commit"),

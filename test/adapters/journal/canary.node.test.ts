@@ -9,8 +9,10 @@ import { createToolHandler } from "@plue/tools/hono";
 import { journal, type JournalDetail } from "@plue/tools/journal";
 import { createMcpEndpoint } from "@plue/tools/mcp";
 import type { Tool, ToolContext } from "@plue/tools";
+import { fetchLegacy } from "../mcp/support.ts";
 import { memorySink, recorded, recordsIn } from "./support.ts";
 
+const OPEN = { selection: { maxRisk: "medium" }, openExecution: true } as const;
 const CANARY = 'canary "7f3a91" of ann';
 /** The forms that a secret takes in JSON, in JSON inside JSON, and in a URL. */
 const FORMS = [CANARY, JSON.stringify(CANARY).slice(1, -1), encodeURIComponent(CANARY), "7f3a91"];
@@ -90,11 +92,7 @@ const ENTRIES: Readonly<
   "text that is not JSON": (dispatcher) => (name, args) =>
     dispatcher.dispatch({ name, arguments: `${JSON.stringify(args)},` }),
   HTTP: (dispatcher, registry) => {
-    const app = createToolHandler(registry, {
-      dispatcher,
-      selection: { maxRisk: "medium" },
-      openExecution: true,
-    });
+    const app = createToolHandler(registry, { dispatcher, ...OPEN });
     return async (name, args) => {
       const response = await app.request(`http://localhost/tools/${name}/execute`, {
         method: "POST",
@@ -110,29 +108,11 @@ const ENTRIES: Readonly<
     };
   },
   MCP: (dispatcher, registry) => {
-    const endpoint = createMcpEndpoint(registry, {
-      dispatcher,
-      selection: { maxRisk: "medium" },
-      openExecution: true,
-    });
+    const endpoint = createMcpEndpoint(registry, { dispatcher, ...OPEN });
     return async (name, args) => {
-      const response = await endpoint.fetch(
-        new Request("http://localhost/mcp", {
-          method: "POST",
-          headers: {
-            "content-type": "application/json",
-            accept: "application/json, text/event-stream",
-            "mcp-protocol-version": "2025-11-25",
-          },
-          body: JSON.stringify({
-            jsonrpc: "2.0",
-            id: 1,
-            method: "tools/call",
-            params: { name, arguments: args, _meta: { progressToken: CANARY } },
-          }),
-        }),
-      );
-      return await response.text();
+      const params = { name, arguments: args, _meta: { progressToken: CANARY } };
+      const version = { "mcp-protocol-version": "2025-11-25" };
+      return await (await fetchLegacy(endpoint, "tools/call", params, version)).text();
     };
   },
 };

@@ -16,7 +16,7 @@ import { request as httpRequest } from "node:http";
 import { join } from "node:path";
 import { NAMES as RUNTIME_NAMES } from "../../../scripts/lib/runtimes.mjs";
 import type { Watch } from "../app.ts";
-import { type RunningServer, startServer } from "../servers.ts";
+import { serverOn } from "../servers.ts";
 
 type Page = Pick<ListToolsResult, "tools" | "nextCursor">;
 type Answer = Pick<CallToolResult, "content" | "structuredContent" | "isError">;
@@ -94,11 +94,7 @@ const BASE_NAMES = ["dot", "math.add", "steps", "wait"];
 
 for (const runtime of RUNTIME_NAMES) {
   describe(`the MCP endpoint on ${runtime}`, () => {
-    let server: RunningServer;
-    beforeAll(async () => {
-      server = await startServer(runtime, join(import.meta.dirname, "../app.ts"));
-    });
-    afterAll(() => server.stop());
+    const server = serverOn(runtime, join(import.meta.dirname, "../app.ts"));
 
     const watch = async (): Promise<Watch> =>
       await (await fetch(new URL("/watch", server.url))).json();

@@ -1,13 +1,13 @@
 /** MCP's own conformance suite, against the conformance tools on all four runtimes. */
 
-import { afterAll, beforeAll, describe, it } from "bun:test";
+import { describe, it } from "bun:test";
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { NAMES as RUNTIME_NAMES } from "../../../scripts/lib/runtimes.mjs";
-import { ROOT, type RunningServer, startServer } from "../servers.ts";
+import { ROOT, serverOn } from "../servers.ts";
 
 const SUITE = join(
   import.meta.dirname,
@@ -71,11 +71,7 @@ describe("the baseline of the conformance suite", () => {
 
 for (const runtime of RUNTIME_NAMES) {
   describe(`MCP's conformance suite on ${runtime}`, () => {
-    let server: RunningServer;
-    beforeAll(async () => {
-      server = await startServer(runtime, join(ROOT, "test/support/conformance/worker.ts"));
-    });
-    afterAll(() => server.stop());
+    const server = serverOn(runtime, join(ROOT, "test/support/conformance/worker.ts"));
     for (const revision of REVISIONS) {
       it(`passes for ${revision}`, async () => {
         const baseline = runtime === "workerd" && revision === "2025-11-25"

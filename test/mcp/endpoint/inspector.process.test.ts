@@ -3,13 +3,13 @@
  * start takes seconds, and the transcripts compare the content of responses on all four.
  */
 
-import { afterAll, beforeAll, describe, it } from "bun:test";
+import { describe, it } from "bun:test";
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
-import { ROOT, type RunningServer, startServer } from "../servers.ts";
+import { ROOT, serverOn } from "../servers.ts";
 
 const PACKAGE = join(import.meta.dirname, "../node_modules/@modelcontextprotocol/inspector");
 const { bin } = JSON.parse(readFileSync(join(PACKAGE, "package.json"), "utf8"));
@@ -19,15 +19,9 @@ const PROGRAM = join(PACKAGE, bin["mcp-inspector"]);
 const TOOL_FAILED = 5;
 
 describe("the inspector", () => {
-  let server: RunningServer;
-  beforeAll(async () => {
-    server = await startServer("bun", join(ROOT, "test/support/conformance/worker.ts"));
-  });
-  afterAll(() => server.stop());
+  const server = serverOn("bun", join(ROOT, "test/support/conformance/worker.ts"));
 
-  function inspect(
-    ...words: readonly string[]
-  ): Promise<{ code: number; output: string }> {
+  function inspect(...words: readonly string[]): Promise<{ code: number; output: string }> {
     const to = ["--cli", server.url.href, "--transport", "http", "--format", "json"];
     return new Promise((resolve) => {
       execFile(

@@ -5,11 +5,12 @@ import {
   type ApplicationInputHandler,
   createTaskSessionFromClient,
 } from "@modelcontextprotocol/ext-tasks/client";
-import { afterAll, beforeAll, describe, it } from "bun:test";
+import { describe, it } from "bun:test";
 import { assertEquals } from "@std/assert";
 import { join } from "node:path";
 import { NAMES as RUNTIME_NAMES } from "../../../scripts/lib/runtimes.mjs";
-import { ROOT, type RunningServer, startServer } from "../servers.ts";
+import { messageIn } from "../../adapters/mcp/support.ts";
+import { ROOT, serverOn } from "../servers.ts";
 
 const REVISION = "2026-07-28";
 const FRAMING = {
@@ -40,13 +41,9 @@ async function dispatch(url: URL, request: unknown) {
     },
     body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
   });
-  const text = await response.text();
-  const last = text.startsWith("{")
-    ? text
-    : text.split("\n").filter((line) => line.startsWith("data: ")).at(-1)?.slice(6) ?? "";
-  const { result, error } = JSON.parse(last);
+  const { result, error } = await messageIn(response);
   return error === undefined
-    ? { kind: "result" as const, result }
+    ? { kind: "result" as const, result: result as never }
     : { kind: "error" as const, error };
 }
 
@@ -57,11 +54,7 @@ function textOf(result: object): unknown {
 
 for (const runtime of RUNTIME_NAMES) {
   describe(`the official client for tasks, on ${runtime}`, () => {
-    let server: RunningServer;
-    beforeAll(async () => {
-      server = await startServer(runtime, join(ROOT, "test/support/conformance/worker.ts"));
-    });
-    afterAll(() => server.stop());
+    const server = serverOn(runtime, join(ROOT, "test/support/conformance/worker.ts"));
 
     /** Calls a tool, and returns the questions and the result. */
     async function settle(name: string, args: Record<string, number | string> = {}) {

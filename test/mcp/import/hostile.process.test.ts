@@ -8,7 +8,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { loadClient } from "../../../src/adapters/mcp/client_library.ts";
-import { imported, textOf, until } from "./imported.ts";
+import { poll } from "../../support/waiting.ts";
+import { imported, textOf } from "./imported.ts";
 
 let folder: string;
 let log: string;
@@ -59,7 +60,7 @@ describe("importMcpServer() with a program that is hostile", () => {
       "the server sent more than 4194304 bytes in one message",
     );
     const [first] = logged().filter((line) => line.startsWith("pid")).slice(-1);
-    await until(() => !isRunning(Number(first?.slice(4))));
+    await poll(() => !isRunning(Number(first?.slice(4))));
     assertEquals(textOf(await far.call("call")), "done");
   });
 
@@ -79,7 +80,7 @@ describe("importMcpServer() with a program that is hostile", () => {
   it("connects to other servers while a program writes lines without end before it is connected", async () => {
     const source = { command: "sh", args: ["-c", `echo "pid $$" >> '${log}'; exec yes`] };
     await using flooding = (await imported(source, { background: true })).server;
-    await until(() => logged().length > 1);
+    await poll(() => logged().length > 1);
     await using far = await imported(hostile("calm"));
     assertEquals(textOf(await far.call("call")), "done");
     assertEquals(flooding.tools, []);
@@ -100,19 +101,19 @@ describe("importMcpServer() with a program that is hostile", () => {
 
     const [pid] = logged().filter((line) => line.startsWith("pid")).slice(-1);
     process.kill(Number(pid?.slice(4)), "SIGUSR2");
-    await until(async () => textOf(await far.call("call")) === "done");
+    await poll(async () => textOf(await far.call("call")) === "done");
     assertEquals(logged().filter((line) => line.startsWith("pid")).slice(-1), [pid]);
   });
 
   it("stops immediately when it is aborted, and ends the program", async () => {
     const caller = new AbortController();
     const failed = errorOf(imported(hostile("silent"), { signal: caller.signal }));
-    await until(() => logged().includes("list"));
+    await poll(() => logged().includes("list"));
     const reason = new Error("Enough");
     caller.abort(reason);
     assertEquals(await failed, reason);
     for (const line of logged().filter((one) => one.startsWith("pid"))) {
-      await until(() => !isRunning(Number(line.slice(4))));
+      await poll(() => !isRunning(Number(line.slice(4))));
     }
   });
 
@@ -120,7 +121,7 @@ describe("importMcpServer() with a program that is hostile", () => {
     const script = `trap '' TERM; echo "pid $$" >> '${log}'; exec sleep 300`;
     const source = { command: "sh", args: ["-c", script] };
     const { server } = await imported(source, { background: true });
-    await until(() => logged().length > 1);
+    await poll(() => logged().length > 1);
     await server.close();
     const pids = logged().slice(0, -1).map((line) => Number(line.slice(4)));
     assertEquals(pids.filter(isRunning), []);
@@ -136,7 +137,7 @@ describe("importMcpServer() with a program that is hostile", () => {
     };
     const options = { background: true, reconnect: { firstDelayMs: 1, maxDelayMs: 1 } };
     const { server } = await imported(hostile("calm"), options);
-    await until(() => limits.length > 4);
+    await poll(() => limits.length > 4);
     await server.close();
     Client.prototype.connect = connect;
     assertEquals(limits.slice(0, 5), [30_000, 60_000, 120_000, 240_000, 240_000]);

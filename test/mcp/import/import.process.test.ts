@@ -1,7 +1,7 @@
 /** `importMcpServer` on real servers: packages of npm, a server that crashes, and plue's own endpoint. */
 
 import { importMcpServer } from "@plue/tools/mcp";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, it } from "bun:test";
+import { afterEach, beforeEach, describe, it } from "bun:test";
 import {
   assert,
   assertEquals,
@@ -15,8 +15,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { freePort } from "../../support/free_port.ts";
-import { type RunningServer, startServer } from "../servers.ts";
-import { changed, imported, textOf, until } from "./imported.ts";
+import { type RunningServer, serverOn } from "../servers.ts";
+import { poll } from "../../support/waiting.ts";
+import { changed, imported, textOf } from "./imported.ts";
 
 const packageFile = (name: string): string =>
   join(import.meta.dirname, "../node_modules/@modelcontextprotocol", name, "dist/index.js");
@@ -138,7 +139,7 @@ describe("importMcpServer() with a program that ends", () => {
     const caller = new AbortController();
     const call = far.call("wait", {}, { signal: caller.signal });
     const logged = (line: string): Promise<void> =>
-      until(() => readFileSync(join(folder, "log"), "utf8").includes(line));
+      poll(() => readFileSync(join(folder, "log"), "utf8").includes(line));
     await logged("waiting");
     caller.abort();
     assertMatch(String(textOf(await call)), /^aborted: /);
@@ -201,11 +202,7 @@ async function startEverything(port: string): Promise<RunningServer> {
 }
 
 describe("importMcpServer() with plue's own endpoint on workerd", () => {
-  let server: RunningServer;
-  beforeAll(async () => {
-    server = await startServer("workerd", join(import.meta.dirname, "../app.ts"));
-  });
-  afterAll(() => server.stop());
+  const server = serverOn("workerd", join(import.meta.dirname, "../app.ts"));
   const http = { requestInit: { headers: { authorization: "Bearer guest" } } };
 
   it("follows its changes", async () => {
@@ -223,10 +220,10 @@ describe("importMcpServer() with plue's own endpoint on workerd", () => {
     const before = await watch();
     const caller = new AbortController();
     const call = far.call("wait", {}, { signal: caller.signal });
-    await until(async () => (await watch()).started > before.started);
+    await poll(async () => (await watch()).started > before.started);
     caller.abort();
     assertEquals((await call).ok, false);
-    await until(async () => {
+    await poll(async () => {
       const { aborted, inFlight } = await watch();
       return aborted > before.aborted && inFlight === 0;
     });

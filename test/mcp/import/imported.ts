@@ -8,11 +8,7 @@ import { followChanges } from "../../support/changes.ts";
 export interface Imported extends AsyncDisposable {
   readonly registry: ToolRegistry;
   readonly server: mcp.ImportedMcpServer;
-  call(
-    name: string,
-    args?: object,
-    context?: DispatchContext,
-  ): Promise<ToolResult>;
+  call(name: string, args?: object, context?: DispatchContext): Promise<ToolResult>;
 }
 
 export async function imported(
@@ -46,11 +42,4 @@ export async function changed(
     const change = await changes.next();
     if (change.type === type) return change.tool.id;
   }
-}
-
-/** Waits until a condition holds that another process causes. */
-export async function until(
-  holds: () => boolean | Promise<boolean>,
-): Promise<void> {
-  while (!await holds()) await new Promise((resolve) => setTimeout(resolve, 5));
 }
