@@ -168,8 +168,7 @@ export class OAuthSource implements OAuthCredentials {
         const { token, scopes, expiresAt } = tokens;
         return { token, scopes, expiresAt, reject: () => this.#store.reject(key, record?.sealed) };
       }
-      const refresh = (token: string) => client.grant("refresh_token", { refresh_token: token });
-      await this.#store.refresh(key, refresh);
+      await this.#store.refresh(key, (token) => client.refresh(token));
     }
   }
 

@@ -131,20 +131,21 @@ export class ProviderClient {
   ): Promise<Tokens> {
     // Without an issuer, the source has one server only, and Google always names its issuer.
     if (!this.options.issuer) params.delete("iss");
-    // MCP servers need it in both requests (RFC 8707).
-    const { resource } = this.options.parameters ?? {};
-    const fields = { redirect_uri, code_verifier, ...check.defined({ resource }) };
-    return this.#request("authorization_code", fields, params);
+    return this.#request("authorization_code", { redirect_uri, code_verifier }, params);
   }
 
-  /** Sends any other grant, such as `refresh_token`, with further parameters. */
+  refresh(refresh_token: string): Promise<Tokens> {
+    return this.#request("refresh_token", { refresh_token });
+  }
+
+  /** Sends any other grant, with further parameters. */
   grant(type: string, fields: Fields, scopes: readonly string[] = []): Promise<Tokens> {
     const scope = scopes.length === 0 ? {} : { scope: scopes.join(" ") };
     return this.#request(type, { ...this.options.parameters, ...scope, ...fields });
   }
 
   async #request(type: string, fields: Fields, callback?: URLSearchParams): Promise<Tokens> {
-    const { clientId, clientSecret, clientAuthentication } = this.options;
+    const { clientId, clientSecret, clientAuthentication, parameters } = this.options;
     const authenticate: ClientAuth = (_server, _client, body, headers) => {
       if (clientSecret && clientAuthentication !== "post") {
         // Encodes fewer characters than the library: many servers do not decode the header.
@@ -165,7 +166,10 @@ export class ProviderClient {
         processGenericTokenEndpointResponse,
       } = await import("oauth4webapi");
       const params = callback && validateAuthResponse(...to, callback, callback.get("state") ?? "");
-      const all = { ...fields, ...(params && { code: params.get("code") ?? "" }) };
+      // Of the parameters of an authorization, MCP servers need this one again (RFC 8707).
+      const { resource } = parameters ?? {};
+      const code = params?.get("code") ?? undefined;
+      const all = check.defined({ resource, ...fields, code });
       const options = {
         // `checkUrl` has admitted http for this machine only.
         [allowInsecureRequests]: true,

@@ -53,10 +53,11 @@ describe("ProviderClient", () => {
     assertEquals(sent, pairs.map((pair) => `Basic ${btoa(pair)}`));
   });
 
-  it("names the resource in the exchange of a code, too", async () => {
-    let sent = new URLSearchParams();
+  it("names the resource in each request, but no other parameter of the authorization", async () => {
+    const sent: (string | null)[] = [];
     const served = await serve(async (request) => {
-      sent = new URLSearchParams(await request.text());
+      const fields = new URLSearchParams(await request.text());
+      sent.push(fields.get("resource"), fields.get("prompt"));
       return Response.json({ access_token: "token" });
     });
     const parameters = { resource: "https://mcp.example.com/", prompt: "consent" };
@@ -64,7 +65,8 @@ describe("ProviderClient", () => {
     const client = new oauth.ProviderClient("test", "hub", about);
     const callback = new URLSearchParams({ code: "c", state: "s" });
     await client.exchangeCode(callback, "http://127.0.0.1/callback", "verifier");
-    assertEquals([sent.get("resource"), sent.has("prompt")], [parameters.resource, false]);
+    await client.refresh("token");
+    assertEquals(sent, [parameters.resource, null, parameters.resource, null]);
     await served.stop();
   });
 
