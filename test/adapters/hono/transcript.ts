@@ -349,10 +349,7 @@ function messageOf(exchange: Exchange): Request {
   return modernRequest(method, { ...params, ...meta }, { ...own, ...name, ...headers });
 }
 
-export function runTranscripts(
-  transcripts: unknown,
-  setting: Setting = {},
-): void {
+export function runTranscripts(transcripts: unknown, setting: Setting = {}): void {
   // JSON has no narrower types.
   for (const transcript of transcripts as readonly Transcript[]) {
     const { title, exchanges, logged, access } = transcript;

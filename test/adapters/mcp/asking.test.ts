@@ -2,7 +2,7 @@ import type { Client } from "@modelcontextprotocol/client";
 import { type Answer, defineTool, type Tool, ToolDispatcher, ToolRegistry } from "@plue/tools";
 import { runByClient, sealedTickets } from "@plue/tools/calls";
 import { createMcpEndpoint, type McpEndpoint, type McpEndpointOptions } from "@plue/tools/mcp";
-import { describe, it } from "bun:test";
+import { afterEach, describe, it } from "bun:test";
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { IS_WORKERS } from "../../../src/adapters/http/mod.ts";
 import { type NamedTools, runTranscripts } from "../hono/transcript.ts";
@@ -96,6 +96,9 @@ describe("questions to clients of 2026-07-28", () => {
   });
 });
 
+const opened: Client[] = [];
+afterEach(async () => void await Promise.all(opened.splice(0).map((client) => client.close())));
+
 /** A client of the older revisions, which records the received questions. */
 async function older(
   mcp: Pick<McpEndpoint, "fetch">,
@@ -110,6 +113,7 @@ async function older(
       return answer() as never;
     });
   }
+  opened.push(client);
   return { client, requests };
 }
 
@@ -120,7 +124,6 @@ describe("questions to clients before 2026-07-28", () => {
       const { isError, content } = await client.callTool({ name: "asks" });
       assertEquals([isError, requests], [true, []]);
       assertStringIncludes(JSON.stringify(content), "MCP 2026-07-28");
-      await client.close();
     });
 
     it("return an address to visit in the protocol's error", async () => {
@@ -131,7 +134,6 @@ describe("questions to clients before 2026-07-28", () => {
         readonly data: { readonly elicitations: readonly { readonly url: string }[] };
       };
       assertEquals([code, data.elicitations[0]?.url], [-32042, "https://login.example/"]);
-      await client.close();
     });
     return;
   }
@@ -146,7 +148,6 @@ describe("questions to clients before 2026-07-28", () => {
       const { content } = await client.callTool({ name: "asks" });
       assertEquals(content, [{ type: "text", text: 'Hello, {"name":"Ann"}!' }]);
       assertEquals(requests.length, 1);
-      await client.close();
     });
   }
 
@@ -162,7 +163,6 @@ describe("questions to clients before 2026-07-28", () => {
     );
     const { content } = await client.callTool({ name: "asks" });
     assertEquals(content, [{ type: "text", text: 'Hello, {"name":"Ann"}!' }]);
-    await client.close();
   });
 
   it("of concurrent calls receive the answers to their own call", async () => {
@@ -184,7 +184,6 @@ describe("questions to clients before 2026-07-28", () => {
       results.map(({ content }) => (content as { readonly text: string }[])[0]?.text),
       ["ann", "bob", "eve"].map((who) => `${who}: {"name":"${who.toUpperCase()}"}`),
     );
-    await client.close();
   });
 
   it("reject answers of another caller or session", async () => {
@@ -229,7 +228,6 @@ describe("questions to clients before 2026-07-28", () => {
       assertEquals(isError, true);
       assertStringIncludes(JSON.stringify(content), words);
       assertStringIncludes(JSON.stringify(content), "declares elicitation");
-      await client.close();
     }
   });
 
@@ -242,7 +240,6 @@ describe("questions to clients before 2026-07-28", () => {
       });
       const { content } = await client.callTool({ name: "asks" });
       assertStringIncludes(JSON.stringify(content), word);
-      await client.close();
     }
   });
 
@@ -257,7 +254,6 @@ describe("questions to clients before 2026-07-28", () => {
     await begun.promise;
     controller.abort();
     await assertRejects(() => called);
-    await client.close();
   });
 
   it("send an address to visit on the stream, or in the result", async () => {
@@ -270,10 +266,8 @@ describe("questions to clients before 2026-07-28", () => {
     const [{ mode, url, elicitationId }] = requests as [Record<string, string>];
     assertEquals([mode, url], ["url", "https://login.example/"]);
     assert(elicitationId !== undefined);
-    await client.close();
     const without = await older(endpoint([login]), { elicitation: { form: {} } }, () => {});
     const { content } = await without.client.callTool({ name: "asks" });
     assertStringIncludes(JSON.stringify(content), "https://login.example/");
-    await without.client.close();
   });
 });

@@ -2,7 +2,7 @@ import * as plue from "@plue/tools";
 import { ToolDispatcher, ToolRegistry } from "@plue/tools";
 import { sealedTickets } from "@plue/tools/calls";
 import { createMcpEndpoint, importMcpServer, type McpEndpoint } from "@plue/tools/mcp";
-import { describe, it } from "bun:test";
+import { afterEach, describe, it } from "bun:test";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { connect, fetchFrom, importFar, URL_OF_MCP } from "./support.ts";
 import { followChanges } from "../../support/changes.ts";
@@ -53,6 +53,9 @@ async function atOnce(answer: Promise<Response>, init?: RequestInit): Promise<Re
     : response;
 }
 
+const opened: { close(): Promise<void> }[] = [];
+afterEach(async () => void await Promise.all(opened.splice(0).map((one) => one.close())));
+
 /** The imported server, and the registry that has its tools. */
 async function imported(far: ToolRegistry = farRegistry()) {
   const mcp = createMcpEndpoint(far, { openExecution: true, ttlMs: 60_000 });
@@ -72,6 +75,7 @@ async function imported(far: ToolRegistry = farRegistry()) {
       },
     },
   });
+  opened.push(server);
   const dispatcher = new ToolDispatcher(registry);
   return {
     far,
@@ -128,21 +132,19 @@ describe("importMcpServer()", () => {
     assertEquals((draw.content as plue.ToolContent).content, [
       { type: "image", data: "R0lGODlh", mimeType: "image/gif" },
     ]);
-    await server.close();
   });
 
   it("returns the server's message of a failure to the model", async () => {
-    const { server, call } = await imported();
+    const { call } = await imported();
     const fail = await call("fail");
     assertEquals(
       fail.ok ? undefined : [fail.error.code, fail.error.message.includes("it is Sunday")],
       ["threw", true],
     );
-    await server.close();
   });
 
   it("forwards the progress of a call", async () => {
-    const { server, dispatcher } = await imported();
+    const { dispatcher } = await imported();
     const seen: unknown[] = [];
     await dispatcher.dispatch({ name: "far:steps" }, {
       progress: (progress) => void seen.push(progress),
@@ -151,7 +153,6 @@ describe("importMcpServer()", () => {
       { done: 1, total: 2, message: "half" },
       { done: 2, total: 2, message: "all" },
     ]);
-    await server.close();
   });
 
   it("removes references to pages, and omits the tools that only pages may call", async () => {
@@ -227,7 +228,6 @@ describe("importMcpServer()", () => {
     // This call waits until the connection is open again.
     const found = await world.call("lines");
     assertEquals(found.ok && found.content, "one\ntwo");
-    await world.server.close();
   });
 
   it("continues its running calls when a proxy ends the idle stream of changes", async () => {
@@ -277,7 +277,6 @@ describe("importMcpServer()", () => {
     world.isDown = false;
     const found = await call;
     assertEquals(found.ok && found.content, { sum: 2 });
-    await world.server.close();
   });
 
   for (
@@ -296,7 +295,6 @@ describe("importMcpServer()", () => {
       world.isDown = false;
       const found = await call;
       assertEquals(found.ok && found.content, "one\ntwo");
-      await world.server.close();
     });
   }
 
@@ -312,7 +310,6 @@ describe("importMcpServer()", () => {
     caller.abort();
     const result = await call;
     assertEquals(result.ok ? "" : result.error.code, "aborted");
-    await world.server.close();
   });
 
   it("reads the list again in refresh(), without the client's cache", async () => {

@@ -11,24 +11,13 @@ import {
   assertThrows,
 } from "@std/assert";
 import { McpConnection } from "../../../src/adapters/mcp/connection.ts";
-import {
-  boundedFetch,
-  Pace,
-  readLines,
-  UnaskedMessages,
-} from "../../../src/adapters/mcp/server_bounds.ts";
+import * as bounds from "../../../src/adapters/mcp/server_bounds.ts";
 import { FakeClock } from "../../support/waiting.ts";
-import {
-  endless,
-  fetchRaw,
-  greeting,
-  json,
-  type RawMessage,
-  resultOf,
-  silence,
-  tool,
-} from "./raw_server.ts";
+import * as raw from "./raw_server.ts";
 
+const { boundedFetch, Pace, readLines, UnaskedMessages } = bounds;
+const { endless, fetchRaw, greeting, json, resultOf, silence, tool } = raw;
+type RawMessage = raw.RawMessage;
 const URL_OF_SERVER = "http://far.example/mcp";
 const KB = 1_024;
 
@@ -315,14 +304,12 @@ describe("an imported server that has lost its sessions", () => {
   for (const [status, first] of [[404, "ok"], [410, "ok"], [401, "unavailable"]] as const) {
     it(`gets a new session after status ${status}`, async () => {
       let session = "first";
-      const raw = fetchRaw(({ id, method }) =>
-        resultOf(id, method === "tools/list" ? { tools: [tool("call")] } : { content: [] })
-      );
+      const answer = fetchRaw(({ id }) => resultOf(id, { tools: [tool("call")], content: [] }));
       const registry = new ToolRegistry();
       await using _server = await importFrom(async (url, init = {}) => {
         const sent = new Headers(init.headers).get("mcp-session-id") ?? session;
         if (sent !== session) return new Response("no", { status });
-        const response = await raw(url, init);
+        const response = await answer(url, init);
         response.headers.set("mcp-session-id", session);
         return response;
       }, { registry });

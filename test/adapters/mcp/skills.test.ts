@@ -1,6 +1,6 @@
 import { SkillsClient } from "@modelcontextprotocol/client/ext/skills";
 import { assertEquals, assertMatch, assertRejects, assertThrows } from "@std/assert";
-import { describe, it } from "bun:test";
+import { afterEach, describe, it } from "bun:test";
 import { ToolDispatcher, ToolRegistry } from "@plue/tools";
 import { createToolBridge } from "@plue/tools/finding";
 import {
@@ -50,8 +50,12 @@ async function serving(options: SkillCatalogOptions = {}, more: object = {}, fil
   return { skills, mcp, warnings };
 }
 
+const opened: { close(): Promise<void> }[] = [];
+afterEach(async () => void await Promise.all(opened.splice(0).map((one) => one.close())));
+
 async function listed(mcp: McpEndpoint, role: string, mode: "auto" | "legacy" = "auto") {
   const client = await connect(mcp, mode, { role });
+  opened.push(client);
   const reader = new SkillsClient(client);
   const { skills } = await reader.list();
   /** Reads a file of a listed skill. */
@@ -68,11 +72,8 @@ describe("createMcpEndpoint({ skills })", () => {
     it(`serves verified files to the official client (${mode})`, async () => {
       const { mcp } = await serving();
       const { client, reader, read, uris } = await listed(mcp, "admin", mode);
-      assertEquals([reader.supported, reader.directoryRead, uris], [true, true, [
-        HELLO,
-        REFUNDS,
-        AUDIT,
-      ]]);
+      assertEquals([reader.supported, reader.directoryRead], [true, true]);
+      assertEquals(uris, [HELLO, REFUNDS, AUDIT]);
       const file = await read(1, "references/limits.md");
       assertEquals([file.text, file.verified], ["At most 50 euros.", true]);
       const { resources } = await client.listResources();
@@ -80,7 +81,6 @@ describe("createMcpEndpoint({ skills })", () => {
       const { resources: children } = await reader.readDirectory("skill://refunds");
       assertEquals(children.map(({ name }) => name), ["SKILL.md", "audit", "references"]);
       assertEquals((await client.listTools()).tools.length, 2);
-      await client.close();
     });
   }
 
@@ -95,12 +95,11 @@ describe("createMcpEndpoint({ skills })", () => {
       await assertRejects(() => client.readResource({ uri }), Error);
     }
     await assertRejects(() => reader.readDirectory("skill://refunds/audit"), Error);
-    await client.close();
   });
 
   it("reports a skill once whose tool is in no registry, and no hidden tool", async () => {
     const { mcp, warnings } = await serving();
-    for (const role of ["user", "user", "admin"]) await (await listed(mcp, role)).client.close();
+    for (const role of ["user", "user", "admin"]) await listed(mcp, role);
     assertEquals(warnings, [
       'skill://ghosts/SKILL.md is hidden, because its tool "gone" is not registered; add it to ' +
       "hostTools if it is a tool of the clients",
@@ -117,12 +116,8 @@ describe("createMcpEndpoint({ skills })", () => {
     assertEquals((await before.read(0)).body, "Do it.\n");
     await skills.reload();
     const after = await listed(mcp, "user");
-    assertEquals(after.skills.map(({ frontmatter: { name } }) => name), [
-      "hello",
-      "late",
-      "refunds",
-    ]);
-    await Promise.all([before.client.close(), after.client.close()]);
+    const names = after.skills.map(({ frontmatter: { name } }) => name);
+    assertEquals(names, ["hello", "late", "refunds"]);
   });
 
   it("answers invalid params of a resource with their position", async () => {
@@ -134,11 +129,8 @@ describe("createMcpEndpoint({ skills })", () => {
 
   it("rejects invalid options", async () => {
     await assertRejects(() => skillCatalog("x" as never), TypeError, "the files must be an object");
-    await assertRejects(
-      () => skillCatalog({}, { hostTools: "Bash" } as never),
-      TypeError,
-      "hostTools",
-    );
+    const text = { hostTools: "Bash" } as never;
+    await assertRejects(() => skillCatalog({}, text), TypeError, "hostTools");
     const wrong = { skills: {} } as never;
     assertThrows(() => createMcpEndpoint(registry(), wrong), TypeError, "skillCatalog()");
     assertThrows(() => createToolBridge(registry().select(), wrong), TypeError, "a skill catalog");
@@ -147,10 +139,8 @@ describe("createMcpEndpoint({ skills })", () => {
 
 describe("skillCatalog()", () => {
   it("hides a skill whose allowed-tools are too long", async () => {
-    const files = {
-      "long/SKILL.md": manifest("long", `allowed-tools: ${"Bash(".repeat(2_000)}\n`),
-    };
-    const { mcp, warnings } = await serving({}, {}, files);
+    const long = manifest("long", `allowed-tools: ${"Bash(".repeat(2_000)}\n`);
+    const { mcp, warnings } = await serving({}, {}, { "long/SKILL.md": long });
     assertEquals((await listed(mcp, "user")).uris, []);
     assertMatch(warnings.join(), /its tool "allowed-tools is too long" is not registered/);
   });
@@ -167,9 +157,8 @@ describe("a bridge with skills", () => {
     };
     const search = { query: "refunds" };
     const found = await call("user", "search_tools", search);
-    assertEquals(found["skills"], [
-      { uri: REFUNDS, name: "refunds", description: "How to make refunds." },
-    ]);
+    const refunds = { uri: REFUNDS, name: "refunds", description: "How to make refunds." };
+    assertEquals(found["skills"], [refunds]);
     assertEquals(found["tools"]?.length, 1);
     const audit = { query: "audit" };
     assertEquals((await call("user", "search_tools", audit))["skills"], undefined);
@@ -200,6 +189,7 @@ describe("importMcpServer({ skills })", () => {
     const { skills } = await serving();
     const near = new ToolRegistry();
     const source = await importFar(server, { registry: near, skills, pins });
+    opened.push(source);
     const mcp = createMcpEndpoint(near, {
       skills,
       authorize: (request) => ({ role: request.headers.get("role") ?? "user" }),
@@ -230,11 +220,10 @@ describe("importMcpServer({ skills })", () => {
 
   it("serves them in a folder of the namespace, for callers with the server's tools", async () => {
     const { mcp, near, skills, source } = await imported({ ...theirs });
-    const { client, read, uris } = await listed(mcp, "user");
+    const { read, uris } = await listed(mcp, "user");
     assertEquals(uris, ["skill://far/pay-well/SKILL.md", HELLO]);
     assertEquals((await read(0, "a b.md")).text, "A note.");
     assertEquals(near.tools.map(({ id }) => id), ["far:pay", "far:wipe"]);
-    await client.close();
     await source.close();
     assertEquals(skills.skills.some(({ uri }) => uri.includes("far")), false);
   });
@@ -253,16 +242,14 @@ describe("importMcpServer({ skills })", () => {
     const { read, uris } = await listed(mcp, "user");
     assertEquals(uris.length, 2);
     assertEquals((await read(0, "a b.md")).text, "Another note.");
-    await source.close();
   });
 
   it("hides a server's skill for client tools from callers without tools of the server", async () => {
     const { mcp, skills } = await serving();
     const file = new TextEncoder().encode(manifest("notes", "allowed-tools: Bash\n"));
     for (const server of ["bank", "far"]) await skills.import(server, { "notes/SKILL.md": file });
-    const { client, uris } = await listed(mcp, "user");
+    const { uris } = await listed(mcp, "user");
     assertEquals(uris.filter((uri) => uri.includes("notes")), ["skill://bank/notes/SKILL.md"]);
-    await client.close();
   });
 
   it("removes the skills of a closed server, although the catalog cannot be read again", async () => {
@@ -274,9 +261,7 @@ describe("importMcpServer({ skills })", () => {
     await assertRejects(() => skills.reload(), Error, "The folder is gone");
     assertEquals(skills.skills.length, 1);
     await skills.import("far");
-    const { client, uris } = await listed(mcp, "user");
-    assertEquals([uris, skills.skills], [[], []]);
-    await client.close();
+    assertEquals([(await listed(mcp, "user")).uris, skills.skills], [[], []]);
   });
 
   it("removes a skill that the server removes, and registers no tool for it", async () => {
@@ -285,12 +270,9 @@ describe("importMcpServer({ skills })", () => {
     delete files["pay-well/SKILL.md"];
     await far.reload();
     await source.refresh();
-    assertEquals(source.held.map(({ id, kind }) => [id, kind]), [[
-      "far.skills:pay-well",
-      "vanished",
-    ]]);
+    const held = source.held.map(({ id, kind }) => `${id} ${kind}`);
+    assertEquals(held, ["far.skills:pay-well vanished"]);
     assertEquals([(await listed(mcp, "user")).uris, near.count], [[HELLO], 2]);
-    await source.close();
   });
 
   it("omits a skill with a file that does not match its digest", async () => {
@@ -311,14 +293,12 @@ describe("importMcpServer({ skills })", () => {
     await far.reload();
     await source.refresh();
     assertEquals((await listed(mcp, "user")).uris.length, 1);
-    await source.close();
   });
 
   it("omits a skill with more folders than a catalog can load in a bounded time", async () => {
     const deep = `pay-well/${"more/".repeat(20)}x.md`;
-    const { mcp, source } = await imported({ ...theirs, [deep]: "Hello." });
+    const { mcp } = await imported({ ...theirs, [deep]: "Hello." });
     assertEquals((await listed(mcp, "user")).uris, [HELLO]);
-    await source.close();
   });
 
   it("omits a skill whose paths cannot be loaded, and serves the other skills", async () => {

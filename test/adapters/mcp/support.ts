@@ -5,10 +5,7 @@ import { importMcpServer, type ImportMcpServerOptions, type McpEndpoint } from "
 
 export const URL_OF_MCP = "http://localhost/mcp";
 export const MODERN = "2026-07-28";
-const TYPES = {
-  "content-type": "application/json",
-  accept: "application/json, text/event-stream",
-};
+const TYPES = { "content-type": "application/json", accept: "application/json, text/event-stream" };
 
 /** The `authorize` of endpoints whose callers name themselves. */
 export const byWho = (request: Request): { readonly principal: string } => ({

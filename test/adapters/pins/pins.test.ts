@@ -5,7 +5,13 @@ import { type HeldTool, memoryStore, type PinStore, toolPins } from "@plue/tools
 import { differences } from "../../../src/adapters/pins/definition.ts";
 import { describe, it } from "bun:test";
 import cases from "./changes.json" with { type: "json" };
-import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertRejects,
+  assertStringIncludes,
+  assertThrows,
+} from "@std/assert";
 
 type Listed = { readonly name: string; readonly [field: string]: unknown };
 
@@ -226,11 +232,8 @@ describe("approve()", () => {
     const seen = (await next({ ...READ, title: "Harmless" })).held[0];
     assert(seen !== undefined);
     const { approve } = await next({ ...READ, title: "Something else" });
-    await assertRejects(
-      () => approve(seen),
-      TypeError,
-      "the definition no longer has the given digest",
-    );
+    const why = "the definition no longer has the given digest";
+    await assertRejects(() => approve(seen), TypeError, why);
     await assertRejects(() => approve("x:none"), TypeError, "the tool is not held back");
   });
 
@@ -293,9 +296,8 @@ describe("toolPins() with a store that fails", () => {
       assertEquals(held.map(({ kind }) => kind), ["unverified", "unverified"]);
       assertEquals(reports.length, 2);
       assertEquals(held[0]?.tool.unavailableReason?.includes(why), true);
-      assertEquals(warnings.map(({ rule, message }) => [rule, message.includes(why)]), [
-        ["pins", true],
-      ]);
+      assertEquals(warnings.map(({ rule }) => rule), ["pins"]);
+      assertStringIncludes(warnings[0]?.message ?? "", why);
       await assertRejects(() => approve("x:read"), Error, why);
     });
   }

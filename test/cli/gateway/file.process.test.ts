@@ -19,11 +19,7 @@ describe("readPlueFile()", () => {
   const cases: readonly [title: string, text: string, message: string][] = [
     ["an unknown field", '{\n  "sourcs": {}\n}', '2:3: it must not have the property "sourcs"'],
     ["the field that was meant", '{ "sourcs": {} }', 'did you mean "sources"?'],
-    [
-      "a value of another type",
-      '{"port": "80"}',
-      "1:2: it must be an integer, not a string",
-    ],
+    ["a value of another type", '{"port": "80"}', "1:2: it must be an integer, not a string"],
     ["a missing comma", '{\n"sources": {}\n"port": 0}', "3:1: it is not valid JSON: Missing ,"],
     ["an open object", '{"sources": {', "1:14: it is not valid JSON: Flow map"],
     [

@@ -54,11 +54,8 @@ async function changed(name: string): Promise<Gateway> {
     tenants: { acme: { use: ["one"], sources: { own: from(`${name}-1.json`) } } },
     callers,
   };
-  const write = async (description: string): Promise<void> => {
-    for (const index of [1, 2]) {
-      await files.write(`${name}-${index}.json`, toolList(description));
-    }
-  };
+  const write = (description: string) =>
+    Promise.all([1, 2].map((at) => files.write(`${name}-${at}.json`, toolList(description))));
   await write("Reads.");
   await using first = await gateway(`${name}.json`, settings);
   assertEquals(await first.tools(bearer(token("op"))), ["one:read", "two:read"]);
@@ -82,8 +79,9 @@ describe("GET /sources", () => {
     );
     assertEquals(sources.every(({ since }) => since > Date.now() - 600_000), true);
     const { sources: own } = await ask(served, "tom", "/t/acme/sources");
-    assertEquals(own.map(({ name, mayApprove }) => [name, mayApprove]), [
-      ...[["one", false], ["own", true]],
+    assertEquals(own.map(({ name, mayApprove }) => `${name} ${mayApprove}`), [
+      "one false",
+      "own true",
     ]);
     assertEquals((await ask(served, "ann", "/sources")).status, 403);
     assertEquals((await ask(served, undefined, "/sources")).status, 401);

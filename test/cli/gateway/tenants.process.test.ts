@@ -19,15 +19,9 @@ export const whoami = {
 const token = (name: string): string => `${name}-of-the-tenant-test`;
 const caller = (name: string, tenant?: string) => ({ token: token(name), tenant, explain: true });
 
-const namesIn = (
-  records: readonly { readonly principal?: string }[],
-) => [...new Set(records.map(({ principal }) => principal))];
-
 describe("the tenants of plue serve -c", () => {
   it("have tools of the same name, keys of their own, and only their records", async () => {
-    for (const name of ["acme", "beta", "own"]) {
-      await files.write(`${name}.mjs`, whoami(name));
-    }
+    for (const name of ["acme", "beta", "own"]) await files.write(`${name}.mjs`, whoami(name));
     await using served = await gateway("tenants.json", {
       sources: { own: { from: "own.mjs" } },
       tenants: {
@@ -79,7 +73,7 @@ describe("the tenants of plue serve -c", () => {
       for (;;) {
         const [, { records }] = await ask(name, `${place}/journal`);
         if (records.length < (place === "" ? 4 : 2)) continue;
-        return namesIn(records);
+        return [...new Set(records.map((record: { principal?: string }) => record.principal))];
       }
     };
     assertEquals(await principals("ann", "/t/acme"), ["tenant:acme:ann"]);

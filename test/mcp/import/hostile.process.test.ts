@@ -131,10 +131,7 @@ describe("importMcpServer() with a program that is hostile", () => {
     const { Client } = await loadClient();
     const { connect } = Client.prototype;
     const limits: unknown[] = [];
-    Client.prototype.connect = (_transport, options) => {
-      limits.push(options?.timeout);
-      return Promise.reject(new Error("It takes long"));
-    };
+    Client.prototype.connect = (_, options) => Promise.reject(limits.push(options?.timeout));
     const options = { background: true, reconnect: { firstDelayMs: 1, maxDelayMs: 1 } };
     const { server } = await imported(hostile("calm"), options);
     await poll(() => limits.length > 4);
