@@ -27,7 +27,6 @@ const ACTION = "exchange tokens";
 const TYPE = "urn:ietf:params:oauth:token-type:";
 const EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
 const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
-const MAX_TOKENS = 1_000;
 
 /**
  * Makes a source that exchanges the caller's token for a token of another server (RFC 8693). A new
@@ -54,7 +53,7 @@ export function exchangeTokens(options: TokenExchangeOptions): CredentialSource 
     return await client.grant(JWT_BEARER, { assertion }, scopes);
   };
   // The keys are digests, so that they do not contain the callers' tokens.
-  const known = new check.BoundedMap<string, Promise<Tokens>>({ maxEntries: MAX_TOKENS });
+  const known = new check.BoundedMap<string, Promise<Tokens>>({ maxEntries: 1_000 });
   return {
     async get(name, request) {
       const client = clients.get(name);

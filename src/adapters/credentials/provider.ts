@@ -80,7 +80,6 @@ const NOT_ABOUT_GRANT =
   /unavailable|(server|unknown|internal|fatal)_error|slow_down|limit|timeout|client/;
 
 const TIMEOUT_MS = 20_000;
-const MAX_BODY_BYTES = 1_048_576;
 /** The maximum lifetime of a token: 31 years. */
 const MAX_LIFETIME_S = 1e9;
 
@@ -124,14 +123,11 @@ export class ProviderClient {
   }
 
   /** Exchanges the code in the parameters of a callback. */
-  exchangeCode(
-    params: URLSearchParams,
-    redirect_uri: string,
-    code_verifier: string,
-  ): Promise<Tokens> {
+  exchangeCode(params: URLSearchParams, redirect_uri: string, verifier: string): Promise<Tokens> {
     // Without an issuer, the source has one server only, and Google always names its issuer.
     if (!this.options.issuer) params.delete("iss");
-    return this.#request("authorization_code", { redirect_uri, code_verifier }, params);
+    const fields = { redirect_uri, code_verifier: verifier };
+    return this.#request("authorization_code", fields, params);
   }
 
   refresh(refresh_token: string): Promise<Tokens> {
@@ -145,7 +141,8 @@ export class ProviderClient {
   }
 
   async #request(type: string, fields: Fields, callback?: URLSearchParams): Promise<Tokens> {
-    const { clientId, clientSecret, clientAuthentication, parameters } = this.options;
+    const { clientId, clientSecret, clientAuthentication, parameters: { resource } = {} } =
+      this.options;
     const authenticate: ClientAuth = (_server, _client, body, headers) => {
       if (clientSecret && clientAuthentication !== "post") {
         // Encodes fewer characters than the library: many servers do not decode the header.
@@ -167,7 +164,6 @@ export class ProviderClient {
       } = await import("oauth4webapi");
       const params = callback && validateAuthResponse(...to, callback, callback.get("state") ?? "");
       // Of the parameters of an authorization, MCP servers need this one again (RFC 8707).
-      const { resource } = parameters ?? {};
       const code = params?.get("code") ?? undefined;
       const all = check.defined({ resource, ...fields, code });
       const options = {
@@ -207,7 +203,7 @@ export class ProviderClient {
 async function boundedFetch(url: string, request: object): Promise<Response> {
   const { status, body } = await fetch(url, request);
   // A response that is too large is not JSON either.
-  const text = await boundedText(body, MAX_BODY_BYTES) ?? "";
+  const text = await boundedText(body, 1_048_576) ?? "";
   // The library would reject null, lists, and an ID token, whose issuer may be unknown here.
   const clean = (name: string, value: unknown): unknown =>
     name && (name === "id_token" || typeof value === "object") ? undefined : value;

@@ -184,8 +184,7 @@ export class CallerConnections {
     });
     // Without the signal of this call, because other calls wait for the same connection.
     const ready = connection.connect(undefined);
-    const own = { connection, principal, ready, list, calls: 0, stopTimer: () => {} };
-    return own;
+    return { connection, principal, ready, list, calls: 0, stopTimer: () => {} };
   }
 
   /** Closes an unused connection if there are too many, or else rejects the call. */

@@ -295,8 +295,7 @@ async function sendCall(
       }
       // The reason may be a revoked token instead of the session. A caller's own token is then replaced.
       const isUnauthorized = Object(error).status === 401;
-      const isOwn = isUnauthorized && isShared !== true;
-      const kind = isOwn ? "answered" : await kindOf(error, client);
+      const kind = isUnauthorized && !isShared ? "answered" : await kindOf(error, client);
       // Other calls use the connection, too, so the failure of one request does not end it.
       const isUsable = kind !== "not sent" && kind !== "answered" && await answers(client, signal);
       signal.throwIfAborted();

@@ -125,25 +125,19 @@ export interface ImportedMcpServer extends AsyncDisposable {
  * @example Usage
  * ```ts
  * import assert from "node:assert/strict";
- * import { Client, InMemoryTransport } from "@modelcontextprotocol/client";
- * import { McpServer } from "@modelcontextprotocol/server";
  * import { ToolDispatcher, ToolRegistry } from "@plue/tools";
- * import { importMcpServer } from "@plue/tools/mcp";
+ * import { createMcpEndpoint, importMcpServer } from "@plue/tools/mcp";
  *
- * const server = new McpServer({ name: "clock", version: "1.0.0" });
- * server.registerTool("now", { description: "Tells the time." }, () => ({
- *   content: [{ type: "text", text: "noon" }],
- * }));
- * const [near, far] = InMemoryTransport.createLinkedPair();
- * const client = new Client({ name: "example", version: "1.0.0" });
- * await Promise.all([server.connect(far), client.connect(near)]);
- *
+ * const tools = [{ name: "now", description: "Returns the time.", execute: () => "noon" }];
+ * const mcp = createMcpEndpoint(new ToolRegistry({ tools }), { openExecution: true });
  * const registry = new ToolRegistry();
- * await importMcpServer(client, { namespace: "clock", registry });
- *
+ * const server = await importMcpServer("http://localhost/mcp", {
+ *   ...{ namespace: "clock", registry },
+ *   http: { fetch: (url, init) => mcp.fetch(new Request(url, init)) },
+ * });
  * const result = await new ToolDispatcher(registry).dispatch({ name: "clock:now" });
  * assert.equal(result.ok && result.content, "noon");
- * await client.close();
+ * await server.close();
  * ```
  *
  * @param source A program to start, the URL of a server, or a connected client of the official SDK

@@ -70,19 +70,14 @@ interface Offer extends Pin {
  * import { importTools } from "@plue/tools/formats";
  * import { toolPins } from "@plue/tools/pins";
  *
- * const list = (description: string) => ({
- *   tools: [{ name: "read", description, inputSchema: { type: "object" } }],
- * });
- * const pins = toolPins();
- * const first = await importTools("mcp", list("Reads a file."), { namespace: "files", pins });
- * assert.deepEqual(first.tools.map(({ id }) => id), ["files:read"]);
- *
- * const later = await importTools("mcp", list("Sends a file."), { namespace: "files", pins });
- * assert.deepEqual(later.tools, []);
+ * const inputSchema = { type: "object" };
+ * const list = (description: string) => [{ name: "read", description, inputSchema }];
+ * const options = { namespace: "files", pins: toolPins() };
+ * await importTools("mcp", list("Reads a file."), options);
+ * const later = await importTools("mcp", list("Sends a file."), options);
  * assert.deepEqual(later.held.map(({ id, grade }) => [id, grade]), [["files:read", "wording"]]);
- *
- * const approved = await later.approve("files:read");
- * assert.deepEqual(approved.tools.map(({ description }) => description), ["Sends a file."]);
+ * const { tools } = await later.approve("files:read");
+ * assert.equal(tools[0]?.description, "Sends a file.");
  * ```
  *
  * @param store The path of a file, which is created if it does not exist, or a store; by default

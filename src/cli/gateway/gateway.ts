@@ -46,9 +46,6 @@ export interface GatewayHost {
   pins(path: string): ImportPins | undefined;
 }
 
-/** The fields of a file that apply at the start only. */
-const FIXED = ["host", "port", "store", "journal"] as const;
-
 /** The name of the service for tenants that do not exist, which looks like that of another tenant. */
 const NOBODY = "";
 
@@ -158,10 +155,10 @@ export class Gateway implements AsyncDisposable {
    */
   async apply(file: PlueFile, settings: ServeSettings): Promise<void> {
     const before = this.#file;
-    const fixed = before &&
-      FIXED.find((field) =>
-        JSON.stringify(before.settings[field]) !== JSON.stringify(file.settings[field])
-      );
+    // These fields apply at the start only.
+    const fixed = (["host", "port", "store", "journal"] as const).find((field) =>
+      before && JSON.stringify(before.settings[field]) !== JSON.stringify(file.settings[field])
+    );
     if (fixed !== undefined) {
       file.json.reject(`/${fixed}`, `a change of "${fixed}" needs a restart of plue`);
     }

@@ -26,9 +26,6 @@ import { authorizeCallers } from "./callers.ts";
 import { fullName, isPlueFile, type PlueFile, readPlueFile } from "./file.ts";
 import { checkRules, Gateway } from "./gateway.ts";
 
-/** The flags of `plue serve` that have no effect with a file. */
-const UNUSED = ["from", "header", "baseUrl", "pins", "rules", "nats"] as const;
-
 /**
  * Serves a file until Ctrl-C.
  *
@@ -42,7 +39,8 @@ export async function serveFile(
   terminal: Terminal,
 ): Promise<number> {
   const { io } = terminal;
-  const unused = sources[0] ?? UNUSED.find((flag) => flags[flag] !== undefined);
+  const others = ["from", "header", "baseUrl", "pins", "rules", "nats"] as const;
+  const unused = sources[0] ?? others.find((flag) => flags[flag] !== undefined);
   if (unused !== undefined) {
     throw usageError(`Cannot serve: "${unused}" has no effect with -c; write it into ${path}`);
   }

@@ -106,8 +106,6 @@ export function tokenCaller(
   return token === undefined ? undefined : [token, rights];
 }
 
-const JWT = /^bearer [\w-]+(\.[\w-]+){2}$/i;
-
 /**
  * Limits the failed logins of one address. The right token is always admitted: behind a proxy, all
  * clients have the same address. That helps no attacker, because a token is too long to be guessed.
@@ -119,7 +117,8 @@ function withFailuresLimited(authorize: Authorize, { logins }: ServiceState): Au
   return async (request, env) => {
     const answer = await authorize(request, env);
     // Clients replace an expired JSON Web Token only after 401.
-    const isGuess = !JWT.test(request.headers.get("authorization") ?? "");
+    const token = request.headers.get("authorization") ?? "";
+    const isGuess = !/^bearer [\w-]+(\.[\w-]+){2}$/i.test(token);
     return answer instanceof Response && isGuess ? await limited(request, env) : answer;
   };
 }
