@@ -1,6 +1,7 @@
 import { assert, assertAlmostEquals, assertEquals } from "@std/assert";
 import { describe, it } from "bun:test";
-import { Histogram } from "../../../src/execute/metrics.ts";
+import type { Call } from "../../../src/execute/call.ts";
+import { Histogram, metrics } from "../../../src/execute/metrics.ts";
 import { fakeTool, fixture, never, outcome, single } from "./support.ts";
 
 describe("ToolDispatcher.metrics()", () => {
@@ -106,6 +107,15 @@ describe("ToolDispatcher.metrics()", () => {
       ...{ since: clock.timestamp(), calls: 0, failed: 0, inFlight: 0, queued: 0 },
       ...{ unknownTool: 0, tools: [] },
     });
+  });
+
+  it("drops the counters of the oldest idle tool above 10,000 tools", () => {
+    const { observe } = metrics();
+    const of = (name: string) => observe?.(fakeTool({ name }));
+    const [busy, idle] = [of("busy"), of("idle")];
+    busy?.began?.({ request: { name: "busy" } } as Call);
+    for (let count = 2; count < 10_001; count++) of(`t${count}`);
+    assertEquals([of("busy") === busy, of("idle") === idle], [true, false]);
   });
 });
 

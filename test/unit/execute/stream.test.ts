@@ -169,6 +169,18 @@ describe("ToolDispatcher.stream()", () => {
     assertEquals([metrics?.inFlight, metrics?.errors], [0, { aborted: 1 }]);
   });
 
+  it("yields outputs whose callback throws, and reports the error", async () => {
+    const { dispatcher, reports } = single(async function* () {
+      yield "a";
+    });
+    const output = () => {
+      throw new Error("no");
+    };
+    const events = await collect(dispatcher.stream({ name: "t" }, { output }));
+    assertEquals(short(events[0] as ToolEvent), "a");
+    assertEquals(reports.map(({ error }) => (error as Error).message), ["no"]);
+  });
+
   it("is over after the result, and after an early return", async () => {
     const { dispatcher } = single(() => 1);
     const stream = dispatcher.stream({ name: "t" });
