@@ -84,12 +84,6 @@ type ItemOf<List> = Extract<List, readonly unknown[]>[number];
 
 type Json = { readonly [field: string]: unknown };
 
-interface Assembly {
-  push(event: Json): void;
-  /** Returns the response with its calls, or `undefined` if the stream broke off. */
-  end(calls: readonly DecodedCall[]): Json | undefined;
-}
-
 export interface ClientFormat {
   readonly whole: string;
   readonly streamed?: string;
@@ -100,7 +94,11 @@ export interface ClientFormat {
   rename?(record: object): object;
   /** Returns the model's message, in the form of the conversation. */
   messages(response: Json): readonly unknown[];
-  assemble(): Assembly;
+  assemble(): {
+    push(event: Json): void;
+    /** Returns the response with its calls, or `undefined` if the stream broke off. */
+    end(calls: readonly DecodedCall[]): Json | undefined;
+  };
   /** Returns true if the provider has paused its turn, which the next request resumes. */
   paused?(response: Json): boolean;
   carried?(response: Json): Json | undefined;

@@ -185,13 +185,6 @@ function listingPage(tools: readonly Tool[], { limit, cursor }: ListingQuery): P
   });
 }
 
-export interface ListPage {
-  readonly start: number;
-  readonly end: number;
-  /** `undefined` on the last page. */
-  readonly nextCursor: string | undefined;
-}
-
 /**
  * Returns a page of a list in order of id; `undefined` if the cursor is invalid. A cursor is the id
  * before the page: tools that are added or removed in the meantime neither repeat nor hide others.
@@ -200,14 +193,14 @@ export function pageAfter(
   list: readonly { readonly id: string }[],
   cursor: string | undefined,
   size: number,
-): ListPage | undefined {
+): { readonly start: number; readonly end: number; readonly nextCursor?: string } | undefined {
   const after = cursor === undefined ? "" : readCursor(cursor, "after");
   if (after === undefined) return undefined;
   const found = after === "" ? 0 : list.findIndex(({ id }) => id > after);
   const start = found === -1 ? list.length : found;
   const end = Math.min(start + size, list.length);
   const last = end < list.length ? list[end - 1] : undefined;
-  return { start, end, nextCursor: last && writeCursor("after", last.id) };
+  return { start, end, ...(last && { nextCursor: writeCursor("after", last.id) }) };
 }
 
 async function searchPage(

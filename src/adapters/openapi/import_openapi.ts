@@ -38,8 +38,6 @@ export interface OpenApiImportOptions extends kit.ImportOptions, documents.Serve
   readonly returns?: boolean | "reads";
 }
 
-const MAX_RESPONSE_BYTES = 1_048_576;
-
 /**
  * Imports tools, and holds back tools that have changed since they were approved (option `pins`).
  *
@@ -164,7 +162,7 @@ function importOperations(
   root: kit.JsonRecord,
   options: OpenApiImportOptions,
 ): void {
-  const { fetch, maxResponseBytes = MAX_RESPONSE_BYTES } = options;
+  const { fetch, maxResponseBytes = 1_048_576 } = options;
   const document = new documents.ApiDocument(root, (part) => session.charge(part));
   const api: OpenApiImport = {
     session,
