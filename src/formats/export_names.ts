@@ -49,7 +49,7 @@ export interface ExportNames {
 
 export function createExportNames(
   encodings: readonly ToolEncoding[],
-  aliases: readonly WireAlias[] = [],
+  aliases: readonly WireAlias[],
 ): ExportNames {
   const byId = new Map(encodings.map((encoding) => [encoding.id, encoding]));
   const byAlias = new Map<string, ToolEncoding>();

@@ -136,43 +136,20 @@ function isAscii(text: string): boolean {
   return /^[\t\n -~]*$/.test(text);
 }
 
-/** For each Latin letter, similar letters of other alphabets: a subset of Unicode's UTS 39. */
-const LOOK_ALIKES: Readonly<Record<string, string>> = {
-  a: "\u0430\u0251\u03b1",
-  b: "\u0432\u044c\u0185\u03b2",
-  c: "\u0441\u03f2\u1d04",
-  d: "\u0501\u0257",
-  e: "\u0435\u0454\u03b5\u04bd",
-  f: "\u0493",
-  g: "\u0261\u0581",
-  h: "\u04bb\u043d\u0570",
-  i: "\u0456\u03b9\u0269\u0131",
-  j: "\u0458\u03f3",
-  k: "\u043a\u03ba",
-  l: "\u04cf",
-  m: "\u043c",
-  n: "\u043f\u03b7\u0578\u057c",
-  o: "\u043e\u03bf\u0585\u03c3",
-  p: "\u0440\u03c1",
-  q: "\u051b\u0566",
-  r: "\u0433\u0280",
-  s: "\u0455\ua731",
-  t: "\u0442\u03c4",
-  u: "\u03c5\u057d\u03bc\u0446",
-  v: "\u0475\u03bd",
-  w: "\u051d\u03c9\u0448\u0461",
-  x: "\u0445\u03c7",
-  y: "\u0443\u03b3\u04af\u028f",
-  z: "\u1d22\u03b6",
-  H: "\u0397",
-  M: "\u039c",
-  N: "\u039d",
-  Y: "\u03a5",
-};
+/** Latin letters, each before similar letters of other alphabets: a subset of Unicode's UTS 39. */
+const LOOK_ALIKES = (
+  "a\u0430\u0251\u03b1 b\u0432\u044c\u0185\u03b2 c\u0441\u03f2\u1d04 d\u0501\u0257 " +
+  "e\u0435\u0454\u03b5\u04bd f\u0493 g\u0261\u0581 h\u04bb\u043d\u0570 " +
+  "i\u0456\u03b9\u0269\u0131 j\u0458\u03f3 k\u043a\u03ba l\u04cf m\u043c " +
+  "n\u043f\u03b7\u0578\u057c o\u043e\u03bf\u0585\u03c3 p\u0440\u03c1 q\u051b\u0566 " +
+  "r\u0433\u0280 s\u0455\ua731 t\u0442\u03c4 u\u03c5\u057d\u03bc\u0446 v\u0475\u03bd " +
+  "w\u051d\u03c9\u0448\u0461 x\u0445\u03c7 y\u0443\u03b3\u04af\u028f z\u1d22\u03b6 H\u0397 " +
+  "M\u039c N\u039d Y\u03a5"
+).split(" ");
 
 const LATIN: ReadonlyMap<string, string> = new Map(
-  Object.entries(LOOK_ALIKES).flatMap(([latin, others]) =>
-    [...others].map((other): [string, string] => [other, latin])
+  LOOK_ALIKES.flatMap(([latin = "", ...others]) =>
+    others.map((other): [string, string] => [other, latin])
   ),
 );
 

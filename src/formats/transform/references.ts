@@ -8,7 +8,7 @@ import { changed, eachNode, mapOf, mapSchema, type Trace, without } from "./rewr
 export type Resolve = (ref: unknown) => JsonSchema | undefined;
 
 /** Resolves references from the root, or from the first embedded document with the target. */
-export function resolverOf(root: JsonSchema, dialect: schemas.Dialect = "2020-12"): Resolve {
+export function resolverOf(root: JsonSchema): Resolve {
   const found = new Map<string, JsonSchema | undefined>();
   let index: schemas.ReferenceIndex | undefined;
   let named = false;
@@ -16,7 +16,7 @@ export function resolverOf(root: JsonSchema, dialect: schemas.Dialect = "2020-12
     if (typeof ref !== "string") return undefined;
     if (found.has(ref)) return found.get(ref);
     // Names are indexed once, and only for references that are not a path from the root.
-    index ??= new schemas.ReferenceIndex(root, dialect);
+    index ??= new schemas.ReferenceIndex(root, "2020-12");
     let target = index.resolve(ref, schemas.ROOT_URI);
     if (target === undefined) {
       if (!named) schemas.indexSchemas(index, root);
