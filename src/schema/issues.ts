@@ -77,7 +77,7 @@ function orList(words: readonly string[]): string {
 }
 
 /** Returns a count with its noun, such as `1 item` or `2 properties`. */
-export function counted(count: number, noun: "character" | "item" | "property"): string {
+export function counted(count: number, noun: string): string {
   return `${count} ${count === 1 ? noun : `${noun.replace("ty", "tie")}s`}`;
 }
 

@@ -7,6 +7,8 @@ import { messageOf } from "./api.ts";
 import { Icon } from "./icons.tsx";
 import { jsonLines, membersOf, nameOf, wordsOf } from "./json_views.ts";
 
+export { counted } from "../../schema/issues.ts";
+
 type Element = JSX.Element;
 
 /** The risk of a tool: a bar for each level up to it, and its name, which may be hidden. */
@@ -214,10 +216,9 @@ export function Tree({ value, name, depth = 0 }: {
 }
 
 /** A button that copies a text. If the browser does not allow it, the user selects the text. */
-export function Copy({ text, label, children }: {
+export function Copy({ text, label }: {
   readonly text: string;
-  readonly label?: string;
-  readonly children?: ComponentChildren;
+  readonly label: string;
 }): Element {
   const [status, setStatus] = useState("");
   const copy = async (): Promise<void> => {
@@ -230,22 +231,12 @@ export function Copy({ text, label, children }: {
   };
   return (
     <>
-      <Button
-        kind={children === undefined ? "quiet small" : "quiet"}
-        {...(label && { label })}
-        onClick={() => void copy()}
-      >
+      <Button kind="quiet small" label={label} onClick={() => void copy()}>
         <Icon name={status === "Copied" ? "check" : "copy"} />
-        {children}
       </Button>
       <span class={status.startsWith("Cannot") ? "faint" : "hidden"} role="status">{status}</span>
     </>
   );
-}
-
-/** Returns a number of things: `1 tool`, `2 tools`. */
-export function counted(count: number, thing: string): string {
-  return `${count} ${thing}${count === 1 ? "" : "s"}`;
 }
 
 export function milliseconds(value: number): string {
