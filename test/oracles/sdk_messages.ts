@@ -1,4 +1,4 @@
-/** Results have the SDKs' types, without a cast. `sdk_types.process.test.ts` checks them. */
+/** Results have the SDKs' types, without a cast. The check of types compares them. */
 
 import type { MessageParam, ToolResultBlockParam } from "@anthropic-ai/sdk/resources/messages";
 import type { ContentBlock, Message as BedrockSdkMessage } from "@aws-sdk/client-bedrock-runtime";

@@ -1,4 +1,4 @@
-/** Exports have the SDKs' types, without a cast. `sdk_types.process.test.ts` checks them. */
+/** Exports have the SDKs' types, without a cast. The check of types compares them. */
 
 import type { LanguageModelV4FunctionTool } from "@ai-sdk/provider";
 import type { BetaTool } from "@anthropic-ai/sdk/resources/beta/messages";
