@@ -5,7 +5,6 @@ import { problemResponse } from "../../adapters/http/mod.ts";
 import { defined, isText, pointerStep } from "../../tool/mod.ts";
 import type { IssuerSettings, PlueFile } from "./file.ts";
 
-/** The requests of callers with `operator`. */
 const OPERATORS = new WeakSet<Request>();
 
 export function isOperator(request: Request): boolean {

@@ -42,7 +42,6 @@ export interface GatewayHost {
   readonly records: Journal | undefined;
   readonly skills: SkillCatalog | undefined;
   readonly log: (error: unknown) => void;
-  /** Opens a file of pins. */
   pins(path: string): ImportPins | undefined;
 }
 
@@ -54,11 +53,11 @@ interface Scope extends Service {
   readonly registry: GatewayRegistry;
   readonly state: ServiceState;
   readonly stop: AbortController;
-  /** The selection of the current file. */
   readonly selection: Selection;
   readonly mounted: Hono;
 }
 
+type Scopes = ReadonlyMap<string | undefined, Scope>;
 type Sources = ReadonlyMap<string, Source>;
 
 export class Gateway implements AsyncDisposable {
@@ -66,7 +65,7 @@ export class Gateway implements AsyncDisposable {
   readonly #rates = new MemoryRateLimitStore();
   /** The pins by file. Two objects for one file would overwrite each other's approvals. */
   readonly #pins = new Map<string, ImportPins>();
-  #scopes: ReadonlyMap<string | undefined, Scope> = new Map();
+  #scopes: Scopes = new Map();
   #file: PlueFile | undefined;
   #sources: Sources = new Map();
   /** The sources of the file, and the sources that are being opened for a next file, or closed. */
@@ -177,7 +176,7 @@ export class Gateway implements AsyncDisposable {
         const own = authorize && forTenant(authorize, tenant);
         scopes.set(tenant, await this.#createScope(file, settings, own, sources, tenant));
       }
-      addCallbacks(file, scopes.get(undefined)?.app, sources);
+      addCallbacks(file, scopes, sources);
       this.#replace(file, scopes, sources);
     } catch (error) {
       const known = new Set(this.#sources.values());
@@ -243,7 +242,7 @@ export class Gateway implements AsyncDisposable {
   }
 
   /** Replaces everything in one turn, so that no request sees a part of the change. */
-  #replace(file: PlueFile, scopes: ReadonlyMap<string | undefined, Scope>, sources: Sources): void {
+  #replace(file: PlueFile, scopes: Scopes, sources: Sources): void {
     const removed = [...this.#sources].filter(([key]) => !sources.has(key));
     const before = this.#scopes;
     this.#file = file;
@@ -289,9 +288,8 @@ export class Gateway implements AsyncDisposable {
     const own = tenants[tenant ?? ""]?.selection;
     const all = { ...selection, ...{ maxRisk }, ...own, ...narrowed };
     const allowed = authorize === undefined ? { ...all, role, scopes: all.scopes ?? [] } : all;
-    const rate = requestsPerMinute === undefined
-      ? undefined
-      : { limit: requestsPerMinute, windowMs: 60_000, store: this.#rates };
+    const window = { windowMs: 60_000, store: this.#rates };
+    const rateLimit = requestsPerMinute && { limit: requestsPerMinute, ...window };
     const routes = serveOperators({
       status: () => this.status(tenant),
       approve: (approval, principal) => this.#approve(approval, principal),
@@ -305,7 +303,7 @@ export class Gateway implements AsyncDisposable {
       },
       ...{ bridge: flags.bridge ?? more.bridge, code: flags.code ?? more.code },
       explorer: more.explorer,
-      more: { ...(rate && { rateLimit: rate }), parts: [routes] },
+      more: { ...(rateLimit && { rateLimit }), parts: [routes] },
     });
     // The app of the service does not answer for paths that it does not have, once it is mounted.
     const mounted = new Hono().route("/t/:tenant", service.app).notFound(() =>
@@ -361,7 +359,7 @@ export class Gateway implements AsyncDisposable {
 }
 
 /** Serves the routes of modules for the browsers of callers that give permission. */
-function addCallbacks({ json }: PlueFile, app: Hono | undefined, sources: Sources): void {
+function addCallbacks({ json }: PlueFile, scopes: Scopes, sources: Sources): void {
   const paths = new Set<string>();
   for (const { module, named: { pointer } } of sources.values()) {
     const callback = module?.callback;
@@ -369,7 +367,10 @@ function addCallbacks({ json }: PlueFile, app: Hono | undefined, sources: Source
     const { path } = callback;
     if (paths.has(path)) json.reject(pointer, `another module has a callback at ${path}`);
     paths.add(path);
-    app?.get(path, ({ req }) => callback(req.raw));
+    const [, tenant] = /^\/t\/([^/]+)/.exec(path) ?? [];
+    const { app, mounted } = scopes.get(tenant) ??
+      json.reject(pointer, `its callback is at ${path}, and there is no such tenant`);
+    (tenant === undefined ? app : mounted).get(path, ({ req }) => callback(req.raw));
   }
 }
 

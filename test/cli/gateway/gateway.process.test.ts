@@ -61,19 +61,23 @@ describe("plue serve -c", () => {
     assertEquals(await served.call("welcome", { who: "Bob" }), "Hello, Bob");
   });
 
-  it("serves the callback of a module, and rejects a second one at its path", async () => {
-    const exported = 'Object.assign(() => new Response("connected"), { path: "/connected" });';
-    await files.write("asking.mjs", `${MODULE}\nexport const callback = ${exported}`);
-    const sources = { one: { from: "asking.mjs" } };
-    {
-      await using served = await gateway("callback.json", { sources });
-      assertEquals(await (await fetch(`${served.url}/connected`)).text(), "connected");
+  it("serves the callbacks of modules, also of a tenant, and rejects a second one at a path", async () => {
+    const settings = async (path: string) => {
+      const from = `${path.replaceAll("/", "-")}.mjs`;
+      const exported = `Object.assign(() => new Response("connected"), { path: "${path}" });`;
+      await files.write(from, `${MODULE}\nexport const callback = ${exported}`);
+      const tokens = { ann: { token: "ann-ann-ann-ann-ann", tenant: "acme" } };
+      return { sources: { one: { from } }, tenants: { acme: {} }, callers: { tokens } };
+    };
+    for (const path of ["/connected", "/t/acme/connected"]) {
+      await using served = await gateway("callback.json", await settings(path));
+      assertEquals(await (await fetch(served.url + path)).text(), "connected");
     }
-    await assertRejects(
-      () => gateway("callback.json", { sources: { ...sources, two: sources.one } }),
-      Error,
-      "callback.json:1:41: another module has a callback at /connected",
-    );
+    const { sources: { one } } = await settings("/connected");
+    const rejected = (wrong: object, message: string) =>
+      assertRejects(() => gateway("callback.json", wrong), Error, `callback.json:${message}`);
+    await rejected({ sources: { one, two: one } }, "1:45: another module has a callback at /conn");
+    await rejected(await settings("/t/b/x"), "1:13: its callback is at /t/b/x, and there is no");
   });
 
   it("starts without servers that do not answer or fail, and tries them again", async () => {
@@ -117,7 +121,6 @@ describe("plue serve -c", () => {
       const answer = String(await served.call("greet", { who: "x" }, headers));
       assertStringIncludes(answer, "unauthorized");
     }
-    // Clients replace an expired token only after 401, also if others have sent wrong tokens.
     const expired = await sign({ ...claims, exp: exp - 1_000 }, secret);
     for (let attempt = 0; attempt < 12; attempt++) {
       const { status } = await fetch(`${served.url}/tools`, { headers: bearer(expired) });
