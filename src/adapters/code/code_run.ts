@@ -26,7 +26,6 @@ interface Suspension {
   /** The time for which the program had run, in milliseconds. */
   readonly ranMs: number;
   readonly waiting: readonly WaitingCall[];
-  /** The results since the previous suspension. */
   readonly replies: readonly (readonly [index: number, print: string, text: string])[];
 }
 

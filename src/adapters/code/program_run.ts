@@ -19,7 +19,6 @@ export const FILE = "program.js";
 
 /** After this time in turns, all programs wait until the thread has done other work. */
 const MAX_BUSY_MS = 20;
-/** The time in turns since other work was done. */
 let busyMs = 0;
 
 /** A separate timer: on workerd, a request cannot wait on another request's timer. */

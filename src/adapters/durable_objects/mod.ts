@@ -74,7 +74,6 @@ export function durableObjectStore(
   const read = check.readFields(ACTION, options, CHECKS);
   const { name = "plue", shards = 16, maxOwnerBytes = durable.MAX_OWNER_BYTES } = read;
   check.checkPort(ACTION, "namespace", namespace, ["idFromName", "get"]);
-  /** The difference of the objects' clock and this isolate's clock, in milliseconds. */
   let offset = 0;
 
   async function call(shard: number, ...request: Wire): Promise<Wire> {

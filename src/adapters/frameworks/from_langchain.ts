@@ -51,7 +51,6 @@ export function fromLangChainTools(
   });
 }
 
-/** Returns JSON Schema without a library's functions, because LangChain converts the arguments. */
 function parametersOf(action: string, tool: object): object {
   const { name, schema, constructor } = tool as Fields;
   if (Object(constructor).lc_name?.() === "DynamicTool") {

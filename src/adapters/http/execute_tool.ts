@@ -230,7 +230,6 @@ export function resultChanged(prepared: PreparedCall): ToolFailure {
   return ToolResult.error("invalid_result", `Cannot call "${nameIn(prepared)}": ${why}`);
 }
 
-/** Returns the path of a call, including the path at which an app mounts the server. */
 export function locationOf({ url }: Request, id: string): string {
   const { pathname } = new URL(url);
   const root = pathname.replace(/\/(tools\/[^/]*\/execute|calls\/[^/]*)\/?$/, "");

@@ -53,7 +53,6 @@ const FIELDS: readonly string[] = [
 
 const MAX_NARROWED = 512;
 
-/** Narrows a toolset to the tools of a caller. Callers with equal rights get the same toolset. */
 export class ToolsetNarrower {
   readonly #narrowed = new WeakMap<Toolset, BoundedMap<string, Toolset>>();
   /** Most callers have equal rights. Comparing rights is ten times as fast as making a key. */

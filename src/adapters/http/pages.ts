@@ -16,7 +16,6 @@ export interface ListingQuery {
   readonly minScore: number | undefined;
   readonly limit: number;
   readonly cursor: string | undefined;
-  /** The target to export to; `undefined` for the handler's own format. */
   readonly format: string | undefined;
   readonly bridge: boolean;
   readonly tokens: number | undefined;

@@ -1,16 +1,8 @@
 /** Runs operations over HTTP: adds credentials, sends the request with `fetch`, reads the response. */
 
 import type { JsonRecord } from "../../formats/provider_kit.ts";
-import {
-  clip,
-  describeThrown,
-  type FailureCode,
-  noop,
-  pointerStep,
-  type ToolContext,
-  type ToolCredentials,
-  ToolResult,
-} from "../../tool/mod.ts";
+import * as check from "../../tool/mod.ts";
+import { clip, pointerStep, type ToolContext, ToolResult } from "../../tool/mod.ts";
 import { readText, wasNotSent } from "../http/runtime.ts";
 import { isJson, plainType } from "./request_body.ts";
 import {
@@ -43,7 +35,7 @@ export interface HttpClient {
   readonly fetch: HttpFetch;
   readonly authorize?: CredentialSource;
   /** The callers' credentials that `authorize` may use. */
-  readonly credentials?: ToolCredentials;
+  readonly credentials?: check.ToolCredentials;
   readonly maxResponseBytes: number;
 }
 
@@ -75,12 +67,12 @@ export async function callOperation(
     for (const name of response.status === 401 ? Object.keys(declared) : []) {
       const credential = context.credential(name);
       const isSent = JSON.stringify(credentials).includes(credential.token);
-      if (isSent) await credential.reject().catch(noop);
+      if (isSent) await credential.reject().catch(check.noop);
     }
     return await readResponse(response, name, maxResponseBytes);
   } catch (cause) {
     context.throwIfAborted();
-    const why = clip(describeThrown(cause, Infinity).replaceAll(url, name), 200);
+    const why = clip(check.describeThrown(cause, Infinity).replaceAll(url, name), 200);
     return ToolResult.error("threw", `Cannot get a response to ${name}: ${why}`, {
       retryable: true,
       ran: wasNotSent(cause) ? "no" : "unknown",
@@ -94,7 +86,7 @@ const MAX_ERROR_TEXT = 500;
 
 const RETRYABLE: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504]);
 
-const CODES: ReadonlyMap<number, FailureCode> = new Map([
+const CODES: ReadonlyMap<number, check.FailureCode> = new Map([
   [400, "invalid_arguments"],
   [401, "denied"],
   [403, "denied"],

@@ -259,7 +259,6 @@ function warnOfMisfits(draft: ImportedTool, returns: check.JsonSchema): void {
 
 const BODILESS: ReadonlySet<string> = new Set(["get", "head"]);
 
-/** The body of an operation; `null` if its reference has no target. */
 function bodyOf(
   context: ReadContext,
   one: FoundOperation,

@@ -1,15 +1,8 @@
 /** Reads the parameters of an operation, and makes the schema of all arguments. */
 
 import * as kit from "../../formats/provider_kit.ts";
-import {
-  clip,
-  defined,
-  isObject,
-  type JsonSchema,
-  type JsonSchemaObject,
-  pointerStep,
-  setOwn,
-} from "../../tool/mod.ts";
+import * as check from "../../tool/mod.ts";
+import { clip, isObject, type JsonSchema } from "../../tool/mod.ts";
 import type { ParameterBinding } from "./build_request.ts";
 import type { Located } from "./document.ts";
 import { mediaTypes, type ReadBody } from "./request_body.ts";
@@ -85,15 +78,15 @@ export function readParameters(
 export function inputOf(
   parameters: readonly ReadParameter[],
   body: ReadBody | undefined,
-): JsonSchemaObject {
+): check.JsonSchemaObject {
   if (body?.whole !== undefined) return body.whole;
   const properties: Record<string, unknown> = {};
   const required: string[] = [];
   for (const { binding: { key }, required: isRequired, schema } of parameters) {
-    setOwn(properties, key, schema);
+    check.setOwn(properties, key, schema);
     if (isRequired) required.push(key);
   }
-  for (const [name, schema] of body?.properties ?? []) setOwn(properties, name, schema);
+  for (const [name, schema] of body?.properties ?? []) check.setOwn(properties, name, schema);
   required.push(...body?.required ?? []);
   return {
     type: "object",
@@ -141,7 +134,7 @@ function schemaOf(context: ReadContext, parameter: kit.JsonRecord, path: string)
   const [type] = mediaTypes(content);
   const [holder, at] = type === undefined
     ? [parameter, path]
-    : [content[type], `${path}/content${pointerStep(type)}`];
+    : [content[type], `${path}/content${check.pointerStep(type)}`];
   const schema = context.schemas.read(kit.member(holder, "schema"), `${at}/schema`, "input");
   return describedBy(schema, parameter);
 }
@@ -153,5 +146,8 @@ function describedBy(schema: JsonSchema, parameter: kit.JsonRecord): JsonSchema 
   const base = schema === true ? {} : schema;
   if (!isObject(base)) return base;
   const examples = example === undefined ? base["examples"] : base["examples"] ?? [example];
-  return { ...base, ...defined({ description, deprecated: deprecated || undefined, examples }) };
+  return {
+    ...base,
+    ...check.defined({ description, deprecated: deprecated || undefined, examples }),
+  };
 }

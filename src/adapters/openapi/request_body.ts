@@ -1,16 +1,8 @@
 /** Reads the bodies of requests and responses: their media types and schemas. */
 
 import * as kit from "../../formats/provider_kit.ts";
-import {
-  clip,
-  defined,
-  isObject,
-  jsonEqual,
-  type JsonSchema,
-  type JsonSchemaObject,
-  pointerStep,
-  type ToolExample,
-} from "../../tool/mod.ts";
+import * as check from "../../tool/mod.ts";
+import { clip, isObject, type JsonSchema, pointerStep } from "../../tool/mod.ts";
 import type { BodyBinding } from "./build_request.ts";
 import type { Located } from "./document.ts";
 import type { ReadContext, SchemaReader } from "./schemas.ts";
@@ -57,11 +49,11 @@ export interface ReadBody {
   /** The encoding of the body; `undefined` if its media type is not supported. */
   readonly binding: BodyBinding | undefined;
   /** The schema of all arguments, if they are the body as a whole. */
-  readonly whole?: JsonSchemaObject;
+  readonly whole?: check.JsonSchemaObject;
   /** Otherwise, the properties that the body adds to the arguments. */
   readonly properties: ReadonlyMap<string, unknown>;
   readonly required: Iterable<string>;
-  readonly examples: readonly ToolExample[];
+  readonly examples: readonly check.ToolExample[];
 }
 
 /** Reads a body. `keys` are the names of the arguments that are parameters. */
@@ -84,7 +76,7 @@ export function readBody(
   const form = how?.kind === "form" || how?.kind === "multipart";
   const encoding = form ? encodingOf(entry) : undefined;
   const binding = (from: BodyBinding["from"], key?: string): BodyBinding | undefined =>
-    how && { ...how, from, ...defined({ key, encoding }) };
+    how && { ...how, from, ...check.defined({ key, encoding }) };
   const flat = how === undefined || how.kind === "text"
     ? undefined
     : flattenObject(read, context.schemas);
@@ -125,20 +117,20 @@ function wholeOf(
   read: JsonSchema,
   schemas: SchemaReader,
   isFlat: boolean,
-): JsonSchemaObject | undefined {
+): check.JsonSchemaObject | undefined {
   const schema = schemas.inlineRoot(read, "input");
   if (!isObject(schema)) return undefined;
   if (schema["type"] === "object") return schema;
   return schema["type"] === undefined && isFlat ? { type: "object", ...schema } : undefined;
 }
 
-function examplesOf(entry: unknown): readonly ToolExample[] {
+function examplesOf(entry: unknown): readonly check.ToolExample[] {
   const single = kit.member(entry, "example");
   const named = Object.values(kit.objectIn(entry, "examples") ?? {});
   return [
     ...(single === undefined ? [] : [{ input: single }]),
     ...named.filter((example) => kit.member(example, "value") !== undefined).map((example) => ({
-      ...defined({ description: kit.textIn(example, "summary") }),
+      ...check.defined({ description: kit.textIn(example, "summary") }),
       input: kit.member(example, "value"),
     })),
   ];
@@ -186,7 +178,9 @@ function flattenObject(read: JsonSchema, schemas: SchemaReader) {
         case "properties":
           if (!isObject(value)) return false;
           for (const name of Object.keys(value)) {
-            if (properties.has(name) && !jsonEqual(properties.get(name), value[name])) return false;
+            if (properties.has(name) && !check.jsonEqual(properties.get(name), value[name])) {
+              return false;
+            }
             properties.set(name, value[name]);
           }
           break;

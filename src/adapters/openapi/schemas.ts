@@ -21,7 +21,6 @@ const OAS_DIALECT = /^https:\/\/spec\.openapis\.org\/oas\/3\.\d\/dialect\//;
 
 const ANNOTATIONS_BESIDE_REF: ReadonlySet<string> = new Set(["title", "description", "summary"]);
 
-/** Reads the schemas of one document. A shared schema is read once for each direction. */
 export class SchemaReader {
   readonly #document: ApiDocument;
   readonly #note: (path: string, keyword: string, message: string) => void;

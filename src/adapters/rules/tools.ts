@@ -66,7 +66,6 @@ export function rulesOf(
   };
 }
 
-/** Returns the tool that runs: the original of a view. */
 export function toolBehind(tool: Tool): Tool {
   return check.toolsBehind(tool).at(-1) ?? tool;
 }
