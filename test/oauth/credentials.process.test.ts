@@ -270,9 +270,7 @@ describe("oauthCallback()", () => {
   });
 
   it("asks a person who refused a permission not to confirm it", async () => {
-    const world = worldOf(server);
-    const waiting = await world.dispatcher.dispatch({ name: "whoami" }, { principal: "ann" });
-    const link = await server.open(urlIn(waiting), "ann", "deny");
+    const { world, link } = await linkFor(worldOf(server), "deny");
     const page = await oauthCallback(world.source, { confirm: true })(new Request(link));
     assertEquals([page.status, (await page.text()).includes("<form>")], [403, false]);
   });

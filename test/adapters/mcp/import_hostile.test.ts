@@ -314,12 +314,9 @@ describe("an imported server that has lost its sessions", () => {
         return response;
       }, { registry });
       session = "second";
-      const results: string[] = [];
-      for (let call = 0; call < 2; call++) {
-        const result = await new ToolDispatcher(registry).dispatch({ name: "far:call" });
-        results.push(result.ok ? "ok" : result.error.code);
-      }
-      assertEquals(results, [first, "ok"]);
+      const call = () => new ToolDispatcher(registry).dispatch({ name: "far:call" });
+      const codes = [await call(), await call()].map((one) => one.ok ? "ok" : one.error.code);
+      assertEquals(codes, [first, "ok"]);
     });
   }
 });

@@ -1,7 +1,11 @@
 import { ToolDispatcher, ToolRegistry } from "@plue/tools";
-import { createMcpEndpoint, type ImportMcpServerOptions } from "@plue/tools/mcp";
+import {
+  createMcpEndpoint,
+  type ImportedMcpServer,
+  type ImportMcpServerOptions,
+} from "@plue/tools/mcp";
 import { type HeldTool, memoryStore, type PinStore, toolPins } from "@plue/tools/pins";
-import { describe, it } from "bun:test";
+import { afterEach, describe, it } from "bun:test";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { importFar } from "./support.ts";
 import { followChanges } from "../../support/changes.ts";
@@ -9,6 +13,9 @@ import { toolOf } from "../../support/tool_of.ts";
 
 const ADD = { name: "add", description: "Adds.", tags: ["read-only"], execute: () => "added" };
 const SEND = { name: "send", description: "Sends.", execute: () => "sent" };
+
+const opened: ImportedMcpServer[] = [];
+afterEach(async () => void await Promise.all(opened.splice(0).map((server) => server.close())));
 
 /** A server whose tools are pinned, and the registry of the imported tools. */
 async function pinned(
@@ -27,6 +34,7 @@ async function pinned(
   });
   const mcp = createMcpEndpoint(far, { openExecution: true });
   const server = await importFar(mcp, { registry, pins, ...options });
+  opened.push(server);
   const call = async (name: string): Promise<unknown> => {
     const result = await new ToolDispatcher(registry).dispatch({ name: `far:${name}` });
     return result.ok ? result.content : result.error.code;
@@ -60,7 +68,6 @@ describe("importMcpServer() with pins", () => {
     const second = await pinned(store);
     assertEquals(second.server.held, []);
     assertEquals(await second.call("add"), "added");
-    await second.server.close();
   });
 
   it("removes a tool when its definition changes, and restores it when the change is approved", async () => {
@@ -99,7 +106,6 @@ describe("importMcpServer() with pins", () => {
     assert(explain("send").includes("it has vanished"));
     await server.approve("far:submit");
     assertEquals(registry.ids, ["far:add", "far:submit"]);
-    await server.close();
   });
 
   it("does not approve a definition that has changed again", async () => {
@@ -110,7 +116,6 @@ describe("importMcpServer() with pins", () => {
     assert(seen !== undefined);
     const why = "the definition no longer has the given digest";
     await assertRejects(() => server.approve(seen), TypeError, why);
-    await server.close();
   });
 
   it("registers no callable tool if its pins cannot be read", async () => {
@@ -120,7 +125,6 @@ describe("importMcpServer() with pins", () => {
     assertEquals(server.warnings.map(({ rule }) => rule), ["pins"]);
     assertEquals(await call("add"), "unavailable");
     assert(explain("add").includes("its pins cannot be read or stored: EIO"));
-    await server.close();
   });
 
   it("has nothing to approve without pins", async () => {
@@ -133,7 +137,7 @@ describe("importMcpServer() with pins", () => {
 
 describe("importMcpServer() with choices per tool", () => {
   it("apply while the server changes", async () => {
-    const { far, registry, server } = await pinned(memoryStore(), {
+    const { far, registry } = await pinned(memoryStore(), {
       pins: undefined,
       exclude: ["send"],
       roles: { add: ["dev"], "*": ["admin"] },
@@ -151,7 +155,6 @@ describe("importMcpServer() with choices per tool", () => {
     const wipe = await added;
     assertEquals([wipe.id, wipe.roles, wipe.risk], ["far:wipe", ["admin"], "critical"]);
     assertEquals(registry.select({ role: "dev" }).ids, ["far:add"]);
-    await server.close();
   });
 
   it("warns of names similar to the names of other tools in the registry", async () => {
