@@ -124,7 +124,7 @@ export class CallerConnections {
     const call = CallContext.callOf(context);
     if (call !== undefined) redactWith(call, (value) => withoutSecrets(value, [token]));
     const key = await digestOf(JSON.stringify([principal, token]));
-    const own = this.#connections.get(key) ?? this.#add(context.principal, credential, token);
+    const own = this.#connections.get(key) ?? this.#add(context, credential, token, key);
     this.#connections.delete(key);
     this.#connections.set(key, own);
     own.calls++;
@@ -144,8 +144,8 @@ export class CallerConnections {
       return await work(own.connection);
     } finally {
       if (--own.calls === 0) {
-        const close = (): void => this.#remove(key, own);
-        own.stopTimer = check.systemClock.setTimeout(close, this.#options.idleMs ?? 60_000);
+        const idleMs = this.#connections.get(key) === own ? this.#options.idleMs ?? 60_000 : 0;
+        own.stopTimer = check.systemClock.setTimeout(() => this.#remove(key, own), idleMs);
       }
     }
   }
@@ -154,7 +154,7 @@ export class CallerConnections {
     for (const [key, own] of this.#connections) this.#remove(key, own);
   }
 
-  #add(principal: string | undefined, credential: string | ToolCredential, token: string) {
+  #add({ principal }: ToolContext, given: string | ToolCredential, token: string, key: string) {
     this.#limitConnections(principal);
     // The provider and the session belong to the import's own connection.
     const { authProvider: _, sessionId: _own, ...http } = this.#http;
@@ -168,9 +168,10 @@ export class CallerConnections {
       requestInit: { ...requestInit, headers },
       fetch: async (...request) => {
         const response = await fetch(...request);
-        if (response.status === 401 && typeof credential !== "string") {
-          credential.reject().catch(onError);
-        }
+        if (response.status !== 401) return response;
+        // The next call gets another connection: the Rust SDK sends this status for a lost session.
+        this.#connections.delete(key);
+        if (typeof given !== "string") given.reject().catch(onError);
         return response;
       },
     });

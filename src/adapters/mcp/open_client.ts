@@ -42,8 +42,6 @@ export type McpServerSource = McpCommand | URL | string | Client;
 const INFO = { name: "plue", version: "0.1.0" };
 
 const CONNECT_TIMEOUT_MS = 30_000;
-/** The time limit of further attempts to start a program, which may download itself at its first start. */
-const MAX_START_MS = 240_000;
 
 interface ClientLimits {
   readonly maxBytes: number;
@@ -232,7 +230,8 @@ function commandOpener(source: McpCommand, limits: ClientLimits): ClientOpener {
         ended = undefined;
         return transport;
       }, timeout);
-      timeout = Math.min(2 * timeout, MAX_START_MS);
+      // The program may download itself at its first start.
+      timeout = Math.min(2 * timeout, 240_000);
       await client;
       timeout = CONNECT_TIMEOUT_MS;
       return await client;

@@ -301,8 +301,10 @@ describe("an imported server with a failed response", () => {
 });
 
 describe("an imported server that has lost its sessions", () => {
-  for (const [status, first] of [[404, "ok"], [410, "ok"], [401, "unavailable"]] as const) {
-    it(`gets a new session after status ${status}`, async () => {
+  const own = { authorize: () => "token" };
+  const all: [number, string, object?][] = [[404, "ok"], [410, "ok"], [401, "unavailable"]];
+  for (const [status, first, options] of [...all, [401, "threw", own]] as typeof all) {
+    it(`gets a new session after status ${status}, which means: ${first}`, async () => {
       let session = "first";
       const answer = fetchRaw(({ id }) => resultOf(id, { tools: [tool("call")], content: [] }));
       const registry = new ToolRegistry();
@@ -312,9 +314,10 @@ describe("an imported server that has lost its sessions", () => {
         const response = await answer(url, init);
         response.headers.set("mcp-session-id", session);
         return response;
-      }, { registry });
-      session = "second";
+      }, { registry, ...options });
       const call = () => new ToolDispatcher(registry).dispatch({ name: "far:call" });
+      await call();
+      session = "second";
       const codes = [await call(), await call()].map((one) => one.ok ? "ok" : one.error.code);
       assertEquals(codes, [first, "ok"]);
     });
@@ -642,13 +645,10 @@ describe("boundedFetch()", () => {
     boundedFetch(() => Promise.resolve(response), 10, new UnaskedMessages())("http://a.example");
 
   it("passes a body within the limit on, with status and headers", async () => {
-    const response = await bounded(
-      new Response("0123456789", { status: 404, headers: { "x-more": "1" } }),
-    );
-    assertEquals(
-      [response.status, response.headers.get("x-more"), await response.text()],
-      [404, "1", "0123456789"],
-    );
+    const init = { status: 404, headers: { "x-more": "1" } };
+    const response = await bounded(new Response("0123456789", init));
+    const parts = [response.status, response.headers.get("x-more"), await response.text()];
+    assertEquals(parts, [404, "1", "0123456789"]);
     assertEquals((await bounded(new Response(null, { status: 204 }))).status, 204);
     assertEquals(await (await bounded(json([]))).json(), []);
   });
