@@ -32,7 +32,8 @@ export class SchemaReader {
   };
   /** The name in `$defs` of each shared schema, by its pointer. */
   readonly #names = new Map<string, string>();
-  readonly #definitions = new Map<string, Located<unknown>>();
+  /** The shared schemas by their names in `$defs`; `undefined` for a reference without a target. */
+  readonly #definitions = new Map<string, Located<unknown> | undefined>();
   readonly #refs = new Map<JsonSchema, ReadonlySet<string>>();
 
   constructor(
@@ -90,11 +91,19 @@ export class SchemaReader {
 
   #refsOf(schema: JsonSchema): ReadonlySet<string> {
     const refs = new Set<string>();
-    kit.eachNode(undefined, schema, (node) => {
-      const name = kit.definitionName(node["$ref"]);
-      if (name !== undefined && this.#definitions.has(name)) refs.add(name);
-    });
+    const visit = (node: JsonSchema): void => {
+      if (!isObject(node) || this.#isWhole(node)) return;
+      const name = kit.definitionName(node["$ref"]) ?? "";
+      if (this.#definitions.get(name) !== undefined) refs.add(name);
+      kit.eachChild(node, visit);
+    };
+    visit(schema);
     return refs;
+  }
+
+  /** An `$id` changes the base of the references below it. `checkSchema` checks such references. */
+  #isWhole({ $id }: JsonSchemaObject): boolean {
+    return !this.#document.is30 && typeof $id === "string";
   }
 
   #normalize(raw: unknown, path: string): JsonSchema {
@@ -108,9 +117,7 @@ export class SchemaReader {
   }
 
   #convert(schema: JsonSchema, direction: Direction): JsonSchema {
-    if (!isObject(schema)) return schema;
-    // An `$id` changes the base of the references below it. `checkSchema` checks such references.
-    if (!this.#document.is30 && typeof schema["$id"] === "string") return schema;
+    if (!isObject(schema) || this.#isWhole(schema)) return schema;
     const shown = this.#reference(this.#withoutHidden(schema, direction));
     return kit.mapChildren(undefined, shown, (child) => this.#convert(child, direction));
   }
@@ -123,20 +130,21 @@ export class SchemaReader {
       : kit.without(undefined, node, "definitions");
     const ref = clean["$ref"];
     if (typeof ref !== "string") return clean;
-    const target = this.#document.at(ref);
-    if (target === undefined || !isSchema(target.value)) return clean;
+    const found = this.#document.at(ref);
+    const target = found && isSchema(found.value) ? found : undefined;
+    if (target === undefined && kit.definitionName(ref) === undefined) return clean;
     return { ...clean, $ref: fragment(["$defs", this.#nameOf(target, ref)]) };
   }
 
-  #nameOf(target: Located<unknown>, ref: string): string {
-    const known = this.#names.get(target.path);
-    if (known !== undefined) return known;
-    const wanted = fragmentSteps(ref)?.at(-1) || "schema";
-    let name = wanted;
-    for (let number = 2; this.#definitions.has(name); number++) name = `${wanted}_${number}`;
-    this.#names.set(target.path, name);
-    this.#definitions.set(name, target);
-    return name;
+  #nameOf(target: Located<unknown> | undefined, ref: string): string {
+    const place = target?.path ?? ref;
+    return once(this.#names, place, () => {
+      const wanted = fragmentSteps(ref)?.at(-1) || "schema";
+      let name = wanted;
+      for (let number = 2; this.#definitions.has(name); number++) name = `${wanted}_${number}`;
+      this.#definitions.set(name, target);
+      return name;
+    });
   }
 
   #withoutHidden(node: JsonSchemaObject, direction: Direction): JsonSchemaObject {
