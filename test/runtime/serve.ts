@@ -8,9 +8,9 @@ type FetchHandler = (request: Request) => Response | Promise<Response>;
 
 interface DenoServe {
   serve(
-    options: { hostname: string; port: number; onListen(): void },
+    options: { hostname: string; port: number; signal: AbortSignal; onListen(): void },
     handler: FetchHandler,
-  ): { readonly addr: { readonly port: number }; shutdown(): Promise<void> };
+  ): { readonly addr: { readonly port: number }; readonly finished: Promise<void> };
 }
 
 /** Port 0 is any free one. */
@@ -21,8 +21,11 @@ export async function serve(fetch: FetchHandler, port = 0): Promise<Served> {
   }
   const { Deno } = globalThis as { readonly Deno?: DenoServe };
   if (Deno !== undefined) {
-    const server = Deno.serve({ hostname: "127.0.0.1", port, onListen() {} }, fetch);
-    return { url: `http://127.0.0.1:${server.addr.port}`, stop: () => server.shutdown() };
+    const stop = new AbortController();
+    const options = { hostname: "127.0.0.1", port, signal: stop.signal, onListen() {} };
+    const { addr, finished } = Deno.serve(options, fetch);
+    // Like the others, it does not wait for the streams of clients.
+    return { url: `http://127.0.0.1:${addr.port}`, stop: () => (stop.abort(), finished) };
   }
   const { serve: serveNode } = await import("@hono/node-server");
   return await new Promise((resolve) => {

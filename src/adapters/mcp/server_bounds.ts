@@ -3,6 +3,7 @@
 import type { FetchLike, JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { utf8Length } from "../../execute/json_value.ts";
 import { type Clock, isObject, systemClock } from "../../tool/mod.ts";
+import { IS_DENO } from "../http/runtime.ts";
 
 export const MAX_MESSAGE_BYTES: number = 16 * 1024 * 1024;
 
@@ -116,7 +117,9 @@ export function boundedFetch(
     const bounded = isStream
       ? boundedEvents(maxBytes, unasked, requestId(init?.body))
       : boundedBytes(maxBytes);
-    return new Response(body.pipeThrough(bounded), { status, statusText, headers });
+    // After a garbage collection, Deno's own fetch does not end the body at an abort.
+    const end = IS_DENO && init?.signal ? { signal: init.signal } : {};
+    return new Response(body.pipeThrough(bounded, end), { status, statusText, headers });
   };
 }
 

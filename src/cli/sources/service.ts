@@ -273,7 +273,7 @@ async function* readEvents(
 ): AsyncGenerator<unknown, Outcome> {
   const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") === true;
   if (!response.ok || response.body === null || !isStream) return await refusal(response);
-  for await (const { event: name, data } of eventsIn(response.body)) {
+  for await (const { event: name, data } of eventsIn(response.body, context.signal)) {
     if (name === "task") {
       const { id, progress, questions, result } = JSON.parse(data) as TaskState;
       if (progress !== undefined) reportProgress(progress, context);

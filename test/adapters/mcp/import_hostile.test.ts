@@ -12,6 +12,7 @@ import {
 } from "@std/assert";
 import { McpConnection } from "../../../src/adapters/mcp/connection.ts";
 import * as bounds from "../../../src/adapters/mcp/server_bounds.ts";
+import { maybe } from "../../support/skip.ts";
 import { FakeClock } from "../../support/waiting.ts";
 import * as raw from "./raw_server.ts";
 
@@ -656,6 +657,24 @@ describe("boundedFetch()", () => {
   it("bounds the bodies of errors, too", async () => {
     const response = await bounded(new Response("0123456789a", { status: 500 }));
     await assertRejects(() => response.text());
+  });
+
+  const onDeno = maybe("Deno" in globalThis, "only the fetch of Deno does not");
+  onDeno("ends a body at an abort, even if fetch does not", async () => {
+    const end = Promise.withResolvers<unknown>();
+    const body = new ReadableStream({ cancel: end.resolve });
+    const caller = new AbortController();
+    const { signal } = caller;
+    const fetch = boundedFetch(
+      () => Promise.resolve(new Response(body)),
+      10,
+      new UnaskedMessages(),
+    );
+    const text = (await fetch("http://a.example", { signal })).text();
+    const reason = new Error("Enough");
+    caller.abort(reason);
+    assertEquals(await text.catch((error) => error), reason);
+    assertEquals(await end.promise, reason);
   });
 
   it("counts a line as 2 KiB, because an empty event takes time, too", async () => {
