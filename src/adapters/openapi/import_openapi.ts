@@ -5,7 +5,21 @@ import { type ImportedTool, ImportSession, member, wordsIn } from "../../formats
 import type { ProviderHints } from "../../formats/mod.ts";
 import { checkWithoutEngine } from "../../schema/mod.ts";
 import * as check from "../../tool/mod.ts";
-import { clip, fail, isListOf, isObject, isText, isWord } from "../../tool/mod.ts";
+import {
+  clip,
+  copyJson,
+  defined,
+  describeThrown,
+  fail,
+  isListOf,
+  isObject,
+  isText,
+  isWord,
+  jsonEqual,
+  type JsonSchema,
+  type JsonSchemaObject,
+  type ToolResult,
+} from "../../tool/mod.ts";
 import { type HttpOperation, pathProblem } from "./build_request.ts";
 import * as documents from "./document.ts";
 import type { FoundOperation } from "./document.ts";
@@ -38,6 +52,8 @@ export interface OpenApiImportOptions extends kit.ImportOptions, documents.Serve
   readonly returns?: boolean | "reads";
 }
 
+const MAX_RESPONSE_BYTES = 1_048_576;
+
 /**
  * Imports tools, and holds back tools that have changed since they were approved (option `pins`).
  *
@@ -63,10 +79,19 @@ export function importOpenApi(
  * const { tools } = importOpenApi({
  *   openapi: "3.1.0",
  *   servers: [{ url: "https://api.example.com" }],
- *   paths: { "/pets": { get: { operationId: "listPets" } } },
+ *   paths: {
+ *     "/pets/{id}": {
+ *       get: {
+ *         operationId: "getPet",
+ *         parameters: [{ name: "id", in: "path", required: true, schema: { type: "string" } }],
+ *         responses: { "200": { description: "The pet." } },
+ *       },
+ *     },
+ *   },
  * }, { namespace: "pets", fetch: globalThis.fetch });
  *
- * assert.equal(tools[0]?.id, "pets:listPets");
+ * assert.equal(tools[0]?.id, "pets:getPet");
+ * assert.deepEqual(tools[0]?.parameters["required"], ["id"]);
  * ```
  *
  * @param document The document, as `JSON.parse` returns it.
@@ -97,14 +122,10 @@ const CHECKS = {
       action,
       `${name} must be an address with "https:" or "http:", without credentials, query or fragment`,
     ),
-  documentUrl: check.createCheck(
-    'an address with "https:" or "http:"',
-    (value): value is string => isText(value) && /^https?:/i.test(value) && URL.canParse(value),
-  ),
+  documentUrl: check.createCheck('an address with "https:" or "http:"', isHttpUrl),
   allowedHosts: check.createCheck(
     'a list of hosts such as "api.example.com" or "localhost:8080"',
-    (value): value is readonly string[] =>
-      isListOf(value, (host): host is string => isWord(host) && /^[^\s/?#@\\]+$/.test(host)),
+    (value): value is readonly string[] => isListOf(value, isHost),
   ),
   authorize: check.checkFunction,
   maxResponseBytes: check.wholeFrom(1),
@@ -113,6 +134,14 @@ const CHECKS = {
     (value): value is boolean | "reads" => typeof value === "boolean" || value === "reads",
   ),
 } satisfies { readonly [Option in keyof OpenApiImportOptions]: check.Check };
+
+function isHttpUrl(value: unknown): value is string {
+  return typeof value === "string" && /^https?:/i.test(value) && URL.canParse(value);
+}
+
+function isHost(value: unknown): value is string {
+  return isWord(value) && /^[^\s/?#@\\]+$/.test(value);
+}
 
 function checkOptions(options: OpenApiImportOptions): void {
   for (const [name, checkField] of Object.entries(CHECKS)) {
@@ -131,9 +160,9 @@ function readRoot(session: ImportSession, document: unknown): kit.JsonRecord | u
     return undefined;
   }
   try {
-    return check.copyJson(document, "the document");
+    return copyJson(document, "the document");
   } catch (cause) {
-    const message = check.describeThrown(cause).replace("Cannot copy", "Cannot read");
+    const message = describeThrown(cause).replace("Cannot copy", "Cannot read");
     session.reject(undefined, "", "document", message);
     return undefined;
   }
@@ -162,7 +191,7 @@ function importOperations(
   root: kit.JsonRecord,
   options: OpenApiImportOptions,
 ): void {
-  const { fetch, maxResponseBytes = 1_048_576 } = options;
+  const { fetch, maxResponseBytes = MAX_RESPONSE_BYTES } = options;
   const document = new documents.ApiDocument(root, (part) => session.charge(part));
   const api: OpenApiImport = {
     session,
@@ -224,8 +253,8 @@ function importOperation(api: OpenApiImport, one: FoundOperation, wantedName: st
   if (body === null) {
     return fail("/requestBody", "$ref", "the document has no target for the reference to the body");
   }
-  const input = inputOf(parameters, body);
-  draft.parameters = schemas.withDefinitions(input, "input") as check.JsonSchemaObject;
+  const { schema, refs } = inputOf(parameters, body);
+  draft.parameters = schemas.withDefinitions(schema, refs, "input") as JsonSchemaObject;
   // The responses of a HEAD have descriptions as for a GET, but no body.
   const returns = options.returns === false || one.method === "head"
     ? undefined
@@ -241,12 +270,12 @@ function importOperation(api: OpenApiImport, one: FoundOperation, wantedName: st
 }
 
 /** Replaces the failure of an invalid result by a warning. */
-function warnOfMisfits(draft: ImportedTool, returns: check.JsonSchema): void {
+function warnOfMisfits(draft: ImportedTool, returns: JsonSchema): void {
   const { execute, sourceName } = draft;
   if (execute === undefined) return;
   let fits: ((value: unknown) => boolean) | undefined;
   draft.execute = async (args, context) => {
-    const result = await execute(args, context) as check.ToolResult;
+    const result = await execute(args, context) as ToolResult;
     if (!result.ok) return result;
     fits ??= checkWithoutEngine(returns);
     if (!fits(result.content)) {
@@ -259,6 +288,7 @@ function warnOfMisfits(draft: ImportedTool, returns: check.JsonSchema): void {
 
 const BODILESS: ReadonlySet<string> = new Set(["get", "head"]);
 
+/** The body of an operation; `null` if its reference has no target. */
 function bodyOf(
   context: ReadContext,
   one: FoundOperation,
@@ -322,7 +352,7 @@ function bindTool(
     method: method.toUpperCase(),
     path: template,
     parameters: parameters.map(({ binding }) => binding),
-    ...check.defined({
+    ...defined({
       operationId,
       server,
       body: body?.binding,
@@ -367,7 +397,7 @@ function serverOf(
 
 const isFlag = (value: unknown): boolean => typeof value === "boolean";
 const isOneOf = (...values: readonly unknown[]) => (value: unknown): boolean =>
-  values.some((one) => check.jsonEqual(one, value));
+  values.some((one) => jsonEqual(one, value));
 
 /** The valid members of `x-tool-hints`, which plue's own export to OpenAPI writes. */
 const TOOL_HINTS: { readonly [Hint in keyof ProviderHints]: (value: unknown) => boolean } = {

@@ -1,18 +1,34 @@
 /** Reads the parameters of an operation, and makes the schema of all arguments. */
 
-import * as kit from "../../formats/provider_kit.ts";
-import * as check from "../../tool/mod.ts";
-import { clip, isObject, type JsonSchema } from "../../tool/mod.ts";
+import {
+  flagIn,
+  type JsonRecord,
+  listIn,
+  member,
+  objectIn,
+  quote,
+  textIn,
+  wordsIn,
+} from "../../formats/provider_kit.ts";
+import {
+  clip,
+  defined,
+  isObject,
+  type JsonSchema,
+  type JsonSchemaObject,
+  pointerStep,
+  setOwn,
+} from "../../tool/mod.ts";
 import type { ParameterBinding } from "./build_request.ts";
 import type { Located } from "./document.ts";
 import { mediaTypes, type ReadBody } from "./request_body.ts";
-import type { ReadContext } from "./schemas.ts";
+import type { ReadContext, ReadSchema } from "./schemas.ts";
 import { type ParameterPlace, styleOf, STYLES } from "./serialize.ts";
 
 export interface ReadParameter {
   readonly binding: ParameterBinding;
   readonly required: boolean;
-  readonly schema: JsonSchema;
+  readonly read: ReadSchema;
 }
 
 const MAX_PARAMETERS = 1_000;
@@ -33,7 +49,7 @@ export function readParameters(
 ): readonly ReadParameter[] | string {
   const found = new Map<string, Located>();
   const listed = [item, operation].flatMap(({ value, path }) =>
-    (kit.listIn(value, "parameters") ?? []).map((raw, at) => ({
+    (listIn(value, "parameters") ?? []).map((raw, at) => ({
       raw,
       path: `${path}/parameters/${at}`,
     }))
@@ -41,8 +57,8 @@ export function readParameters(
   if (listed.length > MAX_PARAMETERS) return `it has more than ${MAX_PARAMETERS} parameters`;
   for (const { raw, path } of listed) {
     const value = context.document.resolve(raw, path)?.value;
-    const name = kit.textIn(value, "name");
-    const place = kit.textIn(value, "in");
+    const name = textIn(value, "name");
+    const place = textIn(value, "in");
     if (value === undefined || name === undefined || name === "" || place === undefined) {
       return 'a parameter must have a "name" and an "in"; references must stay in the document';
     }
@@ -52,8 +68,8 @@ export function readParameters(
   const result: ReadParameter[] = [];
   const keys = new Set<string>();
   for (const { value, path } of found.values()) {
-    const name = kit.textIn(value, "name") ?? "";
-    const required = kit.flagIn(value, "required") === true || value["in"] === "path";
+    const name = textIn(value, "name") ?? "";
+    const required = flagIn(value, "required") === true || value["in"] === "path";
     const hidden = hiddenReason(context, value, name);
     const problem = hidden ?? problemOf(context, value, name, path);
     if (problem !== undefined) {
@@ -68,7 +84,7 @@ export function readParameters(
     result.push({
       binding: { key, name, in: place, ...styleOf(value, place, isObject(value["content"])) },
       required,
-      schema: schemaOf(context, value, path),
+      read: schemaOf(context, value, path),
     });
   }
   return result;
@@ -78,27 +94,33 @@ export function readParameters(
 export function inputOf(
   parameters: readonly ReadParameter[],
   body: ReadBody | undefined,
-): check.JsonSchemaObject {
+): ReadSchema & { readonly schema: JsonSchemaObject } {
   if (body?.whole !== undefined) return body.whole;
   const properties: Record<string, unknown> = {};
   const required: string[] = [];
-  for (const { binding: { key }, required: isRequired, schema } of parameters) {
-    check.setOwn(properties, key, schema);
+  const refs = new Set<string>(body?.refs);
+  for (const { binding: { key }, required: isRequired, read } of parameters) {
+    setOwn(properties, key, read.schema);
     if (isRequired) required.push(key);
+    for (const ref of read.refs) refs.add(ref);
   }
-  for (const [name, schema] of body?.properties ?? []) check.setOwn(properties, name, schema);
+  for (const [name, schema] of body?.properties ?? []) setOwn(properties, name, schema);
   required.push(...body?.required ?? []);
   return {
-    type: "object",
-    properties,
-    ...(required.length === 0 ? {} : { required }),
-    additionalProperties: false,
+    schema: {
+      type: "object",
+      properties,
+      ...(required.length === 0 ? {} : { required }),
+      additionalProperties: false,
+    },
+    refs,
   };
 }
 
+/** Returns the reason why callers must not set a parameter, even a required one. */
 function hiddenReason(
   { credentials }: ReadContext,
-  { in: place }: kit.JsonRecord,
+  { in: place }: JsonRecord,
   name: string,
 ): string | undefined {
   const key = place === "header" ? name.toLowerCase() : name;
@@ -110,18 +132,18 @@ function hiddenReason(
 
 function problemOf(
   context: ReadContext,
-  { in: place, style }: kit.JsonRecord,
+  { in: place, style }: JsonRecord,
   name: string,
   path: string,
 ): string | undefined {
   const quoted = `"${clip(name)}"`;
-  if (!Object.hasOwn(STYLES, `${place}`)) {
-    return `${quoted} must be in ${Object.keys(STYLES).join(", ")}, not in ${kit.quote(place)}`;
+  if (!isPlace(place)) {
+    return `${quoted} must be in ${Object.keys(STYLES).join(", ")}, not in ${quote(place)}`;
   }
   if ((place === "header" || place === "cookie") && !TOKEN.test(name)) {
     return `${quoted} cannot be the name of a ${place}`;
   }
-  const styles: readonly unknown[] = STYLES[place as ParameterPlace];
+  const styles: readonly unknown[] = STYLES[place];
   if (style !== undefined && !styles.includes(style)) {
     const message = `must be ${styles.join(", ")}; "${styles[0]}" is used`;
     context.warn(path, "style", `The style of ${quoted} ${message}`);
@@ -129,25 +151,26 @@ function problemOf(
   return undefined;
 }
 
-function schemaOf(context: ReadContext, parameter: kit.JsonRecord, path: string): JsonSchema {
-  const content = kit.objectIn(parameter, "content") ?? {};
+function isPlace(place: unknown): place is ParameterPlace {
+  return typeof place === "string" && Object.hasOwn(STYLES, place);
+}
+
+function schemaOf(context: ReadContext, parameter: JsonRecord, path: string): ReadSchema {
+  const content = objectIn(parameter, "content") ?? {};
   const [type] = mediaTypes(content);
   const [holder, at] = type === undefined
     ? [parameter, path]
-    : [content[type], `${path}/content${check.pointerStep(type)}`];
-  const schema = context.schemas.read(kit.member(holder, "schema"), `${at}/schema`, "input");
-  return describedBy(schema, parameter);
+    : [content[type], `${path}/content${pointerStep(type)}`];
+  const read = context.schemas.read(member(holder, "schema"), `${at}/schema`, "input");
+  return { schema: describedBy(read.schema, parameter), refs: read.refs };
 }
 
-function describedBy(schema: JsonSchema, parameter: kit.JsonRecord): JsonSchema {
-  const description = kit.wordsIn(parameter, "description");
-  const deprecated = kit.flagIn(parameter, "deprecated") === true;
+function describedBy(schema: JsonSchema, parameter: JsonRecord): JsonSchema {
+  const description = wordsIn(parameter, "description");
+  const deprecated = flagIn(parameter, "deprecated") === true;
   const example = parameter["example"];
   const base = schema === true ? {} : schema;
   if (!isObject(base)) return base;
   const examples = example === undefined ? base["examples"] : base["examples"] ?? [example];
-  return {
-    ...base,
-    ...check.defined({ description, deprecated: deprecated || undefined, examples }),
-  };
+  return { ...base, ...defined({ description, deprecated: deprecated || undefined, examples }) };
 }
