@@ -92,7 +92,7 @@ export class CallerConnections {
   readonly #reconnect: ReconnectOptions;
   readonly #onError: (error: unknown) => void;
   /** By the digest of principal and token. The least recently used connection is first. */
-  readonly #connections: Map<string, CallerConnection> = new Map();
+  readonly #connections: Map<string | McpConnection, CallerConnection> = new Map();
 
   constructor(
     options: CallerConnectionOptions,
@@ -170,7 +170,11 @@ export class CallerConnections {
         const response = await fetch(...request);
         if (response.status !== 401) return response;
         // The next call gets another connection: the Rust SDK sends this status for a lost session.
-        this.#connections.delete(key);
+        const own = this.#connections.get(key);
+        if (own?.connection === connection) {
+          this.#connections.delete(key);
+          this.#connections.set(connection, own);
+        }
         if (typeof given !== "string") given.reject().catch(onError);
         return response;
       },
@@ -202,9 +206,10 @@ export class CallerConnections {
     this.#remove(...unused);
   }
 
-  #remove(key: string, own: CallerConnection): void {
+  #remove(key: string | McpConnection, own: CallerConnection): void {
     own.stopTimer();
     if (this.#connections.get(key) === own) this.#connections.delete(key);
+    this.#connections.delete(own.connection);
     own.connection.close().catch(this.#onError);
   }
 }

@@ -260,6 +260,32 @@ describe("an imported server that sends too much", () => {
   });
 });
 
+describe("an imported server that answers a caller with status 401", () => {
+  it("counts the caller's connection until its calls have ended, and closes it", async () => {
+    let isRefused = false;
+    const begun = Promise.withResolvers<void>();
+    const answer = fetchRaw(({ id, method }, init) => {
+      if (method !== "tools/call") return resultOf(id, { tools: [tool("call")] });
+      if (isRefused) return new Response("", { status: 401 });
+      begun.resolve();
+      return raw.silence(init);
+    });
+    const registry = new ToolRegistry();
+    const options = { registry, authorize: () => "token", sharesList: true, maxConnections: 8 };
+    const server = await importFrom(answer, options);
+    const call = async () => {
+      const result = await new ToolDispatcher(registry).dispatch({ name: "far:call" });
+      return result.ok ? "ok" : result.error.code;
+    };
+    const waiting = call();
+    await begun.promise;
+    isRefused = true;
+    assertEquals([await call(), await call()], ["threw", "overloaded"]);
+    await server.close();
+    assertEquals(await waiting, "unavailable");
+  });
+});
+
 describe("an imported server with a failed response", () => {
   for (
     const [what, response, code, refusesPing] of [
