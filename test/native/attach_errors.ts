@@ -21,6 +21,7 @@ async function printError(options: object): Promise<void> {
 }
 
 await printError({ wake: "pigeon" });
+await printError({ dispatcher: {} });
 await printError({ library: "/nowhere/libplue.so" });
 const attachment = await attachNative(registry, {
   library: path,

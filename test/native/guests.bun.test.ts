@@ -78,9 +78,10 @@ describe("attachNative()", () => {
       async () => {
         const printed = await native.succeed(scriptOn(runtime, "attach_errors"), { env });
         const lines = printed.trim().split("\n");
-        const [wake = "", missingFile = "", twice = "", remote = "", ...end] = lines;
+        const [wake = "", unknown = "", missingFile = "", twice = "", remote = "", ...end] = lines;
         assertStringIncludes(wake, "TypeError: Cannot attach to libplue: on ");
         assertStringIncludes(wake, 'not "pigeon"');
+        assertStringIncludes(unknown, '"/dispatcher" is not one of its fields');
         assertStringIncludes(missingFile, "Error: ");
         assertStringIncludes(twice, "a runtime is attached already");
         assertStringIncludes(remote, "the library must be a file");

@@ -6,6 +6,7 @@ import type { CallTasks } from "../../execute/durable/mod.ts";
 import { ToolDispatcher, type ToolDispatcherOptions } from "../../execute/mod.ts";
 import type { Registry } from "../../registry/mod.ts";
 import type { Selection } from "../../select/mod.ts";
+import { rejectUnknownFields } from "../../tool/mod.ts";
 import {
   type Closable,
   type GuestLibrary,
@@ -47,6 +48,16 @@ export interface AttachNativeOptions {
   readonly koffi?: Koffi | undefined;
 }
 
+const FIELDS: readonly (keyof AttachNativeOptions)[] = [
+  "library",
+  "selection",
+  "tasks",
+  "dispatch",
+  "wake",
+  "keepAlive",
+  "koffi",
+];
+
 /** This runtime, attached to libplue. */
 export interface NativeAttachment extends AsyncDisposable {
   /** How native threads wake this one. */
@@ -85,6 +96,7 @@ export async function attachNative(
   registry: Registry,
   options: AttachNativeOptions,
 ): Promise<NativeAttachment> {
+  rejectUnknownFields("attach to libplue", options, FIELDS);
   const runtime = await guestRuntime(options.koffi);
   const wake = chooseWake(runtime, options.wake ?? (process.env["PLUE_WAKE"] || undefined));
   const { selection, tasks } = options;
