@@ -70,7 +70,8 @@ describe("oauthCredentials()", () => {
     await worldOf(server, { store }).permit("ann");
     const wider = worldOf(server, { store, scopes: ["repo", "user"] });
     const waiting = await wider.dispatcher.dispatch({ name: "whoami" }, { principal: "ann" });
-    assertStringIncludes(urlIn(waiting), "scope=repo%20user");
+    assertEquals(new URL(urlIn(waiting)).searchParams.get("scope"), "repo user");
+    assertStringIncludes(urlIn(waiting), "repo%20user");
   });
 
   it("refreshes a token once for concurrent calls of two processes, and keeps the new refresh token", async () => {
@@ -244,9 +245,13 @@ describe("oauthCallback()", () => {
     assertEquals([away.api.length, away.grants.size], [0, 0]);
   });
 
-  it("does not use a link up for a request that is not GET", async () => {
+  it("does not use a link up for a request that is not GET, or has no answer", async () => {
     const { link, callback } = await linkFor();
-    assertEquals((await callback(new Request(link, { method: "HEAD" }))).status, 400);
+    const bare = new URL(link);
+    bare.searchParams.delete("code");
+    for (const request of [new Request(link, { method: "HEAD" }), new Request(bare)]) {
+      assertEquals((await callback(request)).status, 400);
+    }
     assertEquals((await callback(new Request(link))).status, 200);
   });
 

@@ -73,7 +73,8 @@ export function oauthCallback(
     const { searchParams } = new URL(request.url);
     const state = await source.openState(searchParams.get("state") ?? "");
     // A request for the headers alone must not use the link up.
-    if (state === undefined || request.method !== "GET") return page(PAGES.invalid);
+    const isAnswer = searchParams.has("code") || searchParams.has("error");
+    if (state === undefined || request.method !== "GET" || !isAnswer) return page(PAGES.invalid);
     if (authorize !== undefined) {
       const caller = await authorize(request, env);
       if (caller instanceof Response) return caller;
