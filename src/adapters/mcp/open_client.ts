@@ -159,7 +159,8 @@ function commandOpener(source: McpCommand, limits: ClientLimits): ClientOpener {
       await Promise.all(own.map(({ ended }) => ended));
     },
     async open(signal) {
-      const client = openWith(signal, limits, async (unasked) => {
+      const start = systemClock.now();
+      const opening = openWith(signal, limits, async (unasked) => {
         const { deserializeMessage, serializeMessage } = await loadClient();
         const { getDefaultEnvironment, StdioClientTransport } = await loadStdio();
         // The SDK makes a copy, which has the same bounds, to find out the revision of the server.
@@ -230,11 +231,15 @@ function commandOpener(source: McpCommand, limits: ClientLimits): ClientOpener {
         ended = undefined;
         return transport;
       }, timeout);
-      // The program may download itself at its first start.
-      timeout = Math.min(2 * timeout, 240_000);
-      await client;
-      timeout = CONNECT_TIMEOUT_MS;
-      return await client;
+      try {
+        const client = await opening;
+        timeout = CONNECT_TIMEOUT_MS;
+        return client;
+      } catch (error) {
+        // The program may download itself at its first start.
+        if (systemClock.now() - start >= timeout) timeout = Math.min(2 * timeout, 240_000);
+        throw error;
+      }
     },
   };
   return opener;
