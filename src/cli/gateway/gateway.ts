@@ -367,7 +367,7 @@ function addCallbacks({ json }: PlueFile, scopes: Scopes, sources: Sources): voi
     const { path } = callback;
     if (paths.has(path)) json.reject(pointer, `another module has a callback at ${path}`);
     paths.add(path);
-    const [, tenant] = /^\/t\/([^/]+)/.exec(path) ?? [];
+    const [, tenant] = scopes.size > 1 ? /^\/t\/([^/]+)/.exec(path) ?? [] : [];
     const { app, mounted } = scopes.get(tenant) ??
       json.reject(pointer, `its callback is at ${path}, and there is no such tenant`);
     (tenant === undefined ? app : mounted).get(path, ({ req }) => callback(req.raw));

@@ -69,14 +69,20 @@ describe("plue serve -c", () => {
       const tokens = { ann: { token: "ann-ann-ann-ann-ann", tenant: "acme" } };
       return { sources: { one: { from } }, tenants: { acme: {} }, callers: { tokens } };
     };
-    for (const path of ["/connected", "/t/acme/connected"]) {
-      await using served = await gateway("callback.json", await settings(path));
+    for (const path of ["/connected", "/t/acme/connected", "/t/none/connected"]) {
+      const { sources, ...tenants } = await settings(path);
+      // Without tenants, any path is one of the service.
+      const more = path.includes("acme") ? tenants : {};
+      await using served = await gateway("callback.json", { sources, ...more });
       assertEquals(await (await fetch(served.url + path)).text(), "connected");
     }
     const { sources: { one } } = await settings("/connected");
     const rejected = (wrong: object, message: string) =>
       assertRejects(() => gateway("callback.json", wrong), Error, `callback.json:${message}`);
-    await rejected({ sources: { one, two: one } }, "1:45: another module has a callback at /conn");
+    await rejected(
+      { sources: { one, two: one } },
+      "1:45: another module has a callback at /connected",
+    );
     await rejected(await settings("/t/b/x"), "1:13: its callback is at /t/b/x, and there is no");
   });
 
