@@ -158,7 +158,8 @@ export const DETAILS: readonly ToolDetail[] = ["full", "no-examples", "signature
  *   defineTool({ name: "mail", description: "Sends a mail." }),
  * ]);
  * const options = { tokens: 60, query: "read a file", target: "anthropic" } as const;
- * const { tools, leftOut } = fitBudget(toolset, options);
+ * const { tokens, tools, leftOut } = fitBudget(toolset, options);
+ * assert.ok(tokens <= 60);
  * assert.deepEqual(tools.map(({ id }) => id), ["read"]);
  * assert.deepEqual(leftOut.map(({ id, reason }) => [id, reason]), [["mail", "query"]]);
  * ```

@@ -166,8 +166,10 @@ export function decodeCalls(
  * const stream = accumulateCalls("anthropic", names);
  * const block = { type: "tool_use", id: "toolu_1", name: "add", input: {} };
  * stream.push({ type: "content_block_start", index: 0, content_block: block });
- * const delta = { type: "input_json_delta", partial_json: '{"a":1}' };
- * stream.push({ type: "content_block_delta", index: 0, delta });
+ * for (const partial_json of ['{"a":', "1}"]) {
+ *   const delta = { type: "input_json_delta", partial_json };
+ *   stream.push({ type: "content_block_delta", index: 0, delta });
+ * }
  * const [call] = stream.push({ type: "content_block_stop", index: 0 });
  * assert.deepEqual(call?.arguments, { a: 1 });
  * ```
@@ -195,8 +197,9 @@ export function accumulateCalls(
  * import { encodeResult } from "@plue/tools/formats";
  *
  * const call = { callId: "toolu_1", wireName: "weather" };
+ * const content = '{"celsius":21}';
  * const block = encodeResult("anthropic", call, ToolResult.ok({ celsius: 21 }));
- * assert.equal(block.content, '{"celsius":21}');
+ * assert.deepEqual(block, { type: "tool_result", tool_use_id: "toolu_1", content });
  * ```
  *
  * @param names The names of the export. Tools with a result schema need them, because some targets

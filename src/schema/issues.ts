@@ -78,7 +78,7 @@ function orList(words: readonly string[]): string {
 
 /** Returns a count with its noun, such as `1 item` or `2 properties`. */
 export function counted(count: number, noun: string): string {
-  return `${count} ${count === 1 ? noun : `${noun.replace("ty", "tie")}s`}`;
+  return `${count} ${count === 1 ? noun : `${noun.replace(/ty$/, "tie")}s`}`;
 }
 
 /** The remark about an unknown property: the name that was probably meant, or the known names. */

@@ -21,7 +21,7 @@ function user() {
   const env = { HOME: home, XDG_CONFIG_HOME: join(home, ".config"), APPDATA: join(home, "data") };
   const path = (client: string) => configPath(client, { platform: process.platform, env, home });
   return {
-    path,
+    ...{ env, path },
     write(client: string, text: string): string {
       mkdirSync(dirname(path(client)), { recursive: true });
       writeFileSync(path(client), text);
@@ -100,7 +100,7 @@ describe("plue mcp add", () => {
   });
 
   it("writes the form of each client for a service, and rejects it for Claude Desktop", async () => {
-    const { run, read } = user();
+    const { env, run, read } = user();
     const headers = { authorization: "Bearer ${PLUE_TOKEN}" };
     const rows: readonly (readonly [string, string, object])[] = [
       ["claude", "mcpServers", { type: "http", url: URL, headers }],
@@ -115,7 +115,7 @@ describe("plue mcp add", () => {
       assertEquals(JSON.parse(read(client)), { [member]: { plue: entry } });
     }
     const refused = ["mcp", "add", "claude-desktop", "--url", URL];
-    await rejects(refused, "it only starts programs; name a source instead of --url");
+    await rejects(refused, "it only starts programs; name a source instead of --url", { env });
   });
 
   it("keeps comments, other entries, the mode and a link, and copies the old file", async () => {

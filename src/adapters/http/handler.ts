@@ -85,7 +85,8 @@ export interface HttpHandler {
  * import { composeToolHandler, serveExecution, serveListing } from "@plue/tools/hono";
  *
  * const registry = new ToolRegistry({ tools: [{ name: "ping", description: "Answers." }] });
- * const handler = composeToolHandler(registry, { parts: [serveExecution(), serveListing()] });
+ * const parts = [serveExecution(), serveListing()];
+ * const handler = composeToolHandler(registry, { openExecution: true, parts });
  * // `export default handler` on Workers and Bun, `Deno.serve(handler.fetch)`.
  *
  * const response = await handler.fetch(new Request("http://localhost/tools"));

@@ -185,12 +185,16 @@ type Jose = Pick<
 let jose: Jose | undefined;
 
 async function loadJose(): Promise<Jose> {
-  const [local, remote, verify] = await Promise.all([
-    import("jose/jwks/local"),
-    import("jose/jwks/remote"),
-    import("jose/jwt/verify"),
-  ]).catch((cause) => fail(ACTION, 'run "npm install jose" first', cause));
-  return { ...local, ...remote, ...verify };
+  try {
+    const [local, remote, verify] = await Promise.all([
+      import("jose/jwks/local"),
+      import("jose/jwks/remote"),
+      import("jose/jwt/verify"),
+    ]);
+    return { ...local, ...remote, ...verify };
+  } catch (cause) {
+    throw new Error(`Cannot ${ACTION}: run "npm install jose" first`, { cause });
+  }
 }
 
 type KeyFinder = (

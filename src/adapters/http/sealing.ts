@@ -84,11 +84,15 @@ async function makeTools(
 }
 
 async function loadJose(action: string): Promise<Jose> {
-  // Imports single modules, because a bundle would contain the whole package otherwise.
-  const [encrypt, decrypt, header] = await Promise.all([
-    import("jose/jwe/compact/encrypt"),
-    import("jose/jwe/compact/decrypt"),
-    import("jose/decode/protected_header"),
-  ]).catch((cause) => fail(action, 'run "npm install jose" first', cause));
-  return { ...encrypt, ...decrypt, ...header };
+  try {
+    // Imports single modules, because a bundle would contain the whole package otherwise.
+    const [encrypt, decrypt, header] = await Promise.all([
+      import("jose/jwe/compact/encrypt"),
+      import("jose/jwe/compact/decrypt"),
+      import("jose/decode/protected_header"),
+    ]);
+    return { ...encrypt, ...decrypt, ...header };
+  } catch (cause) {
+    throw new Error(`Cannot ${action}: run "npm install jose" first`, { cause });
+  }
 }

@@ -118,7 +118,7 @@ function withFailuresLimited(authorize: Authorize, { logins }: ServiceState): Au
     const answer = await authorize(request, env);
     // Clients replace an expired JSON Web Token only after 401.
     const token = request.headers.get("authorization") ?? "";
-    const isGuess = !/^bearer [\w-]+(\.[\w-]+){2}$/i.test(token);
+    const isGuess = !/^bearer eyJ[\w-]+(\.[\w-]+){2}$/i.test(token);
     return answer instanceof Response && isGuess ? await limited(request, env) : answer;
   };
 }

@@ -255,7 +255,7 @@ describe("importMcpServer()", () => {
           const { readable, writable } = new TransformStream();
           const { signal } = listens === 1 ? proxy : new AbortController();
           void response.body?.pipeTo(writable, { signal, preventAbort: true })
-            .catch(() => writable.close());
+            .catch(() => writable.close()).catch(() => {});
           return new Response(readable, response);
         },
       },

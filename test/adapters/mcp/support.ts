@@ -1,7 +1,8 @@
 /** The official client, and plain requests, on an endpoint in this process. */
 
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { importMcpServer, type ImportMcpServerOptions, type McpEndpoint } from "@plue/tools/mcp";
+import type { ImportMcpServerOptions, McpEndpoint } from "@plue/tools/mcp";
+import { importMcpServer } from "../../../src/adapters/mcp/mod.ts";
 
 export const URL_OF_MCP = "http://localhost/mcp";
 export const MODERN = "2026-07-28";
