@@ -274,7 +274,7 @@ describe("oauthCallback()", () => {
     }
   });
 
-  it("asks a person who refused a permission not to confirm it", async () => {
+  it("shows no confirmation to a person who denied the permission", async () => {
     const { world, link } = await linkFor(worldOf(server), "deny");
     const page = await oauthCallback(world.source, { confirm: true })(new Request(link));
     assertEquals([page.status, (await page.text()).includes("<form>")], [403, false]);

@@ -61,7 +61,7 @@ describe("plue serve -c", () => {
     assertEquals(await served.call("welcome", { who: "Bob" }), "Hello, Bob");
   });
 
-  it("serves the callbacks of modules, also of a tenant, and rejects a second one at a path", async () => {
+  it("serves the callbacks of modules at paths of the service and of a tenant, and rejects a second one", async () => {
     const settings = async (path: string) => {
       const from = `${path.replaceAll("/", "-")}.mjs`;
       const exported = `Object.assign(() => new Response("connected"), { path: "${path}" });`;
