@@ -87,9 +87,10 @@ export class ProgramRun {
     const { limits: { maxCalls }, signal } = this.#program;
     while (busyMs > MAX_BUSY_MS) await rest();
     const begunAt = systemClock.now();
-    const output = this.#sandbox.turn(operation, json);
+    // A promise, because turns that throw also count: programs that exceed a limit take the longest.
+    const output = (async () => await this.#sandbox.turn(operation, json))();
     busyMs += systemClock.now() - begunAt;
-    const text = typeof output === "string" ? output : await abortable(output, signal);
+    const text = await abortable(output, signal);
     // Not trusted: the program may have changed the globals that the prelude uses, and a short text
     // can be a list of a million texts or objects.
     const [end, ...calls] = text.split("\n", 2 * maxCalls + 3);

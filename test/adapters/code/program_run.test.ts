@@ -1,18 +1,19 @@
 import { describe, it } from "bun:test";
 import { assert, assertEquals } from "@std/assert";
 import { IS_WORKERS } from "../../../src/adapters/http/mod.ts";
-import { ProgramRun } from "../../../src/adapters/code/program_run.ts";
+import { ProgramRun, Stopped } from "../../../src/adapters/code/program_run.ts";
 import { programOf } from "../../contract/executor_contract.ts";
 import { maybe } from "../../support/skip.ts";
 
 const run = (turn: () => string) => new ProgramRun(programOf(""), { turn, close() {} }).run();
 
 /** Runs a program that blocks the event loop for one long turn. */
-const runLong = (begin: () => void = () => {}) =>
+const runLong = (begin: () => void = () => {}, isStopped = false) =>
   run(() => {
     begin();
     const began = performance.now();
     while (performance.now() - began < 50);
+    if (isStopped) throw new Stopped("it exceeds a limit");
     return '{"value":"1"}';
   });
 
@@ -25,11 +26,14 @@ async function restoreTime(): Promise<void> {
 describe("ProgramRun", () => {
   const onClocks = maybe(!IS_WORKERS, "its clock stands still");
   onClocks("lets the thread do other work between the long turns of two programs", async () => {
-    await restoreTime();
-    const order: string[] = [];
-    setTimeout(() => order.push("other work"), 0);
-    await Promise.all([runLong(() => order.push("first")), runLong(() => order.push("second"))]);
-    assertEquals(order, ["first", "other work", "second"]);
+    for (const isStopped of [false, true]) {
+      await restoreTime();
+      const order: string[] = [];
+      const begin = (): void => void order.push("first");
+      setTimeout(() => order.push("other work"), 0);
+      await Promise.all([runLong(begin, isStopped), runLong(() => order.push("second"))]);
+      assertEquals(order, ["first", "other work", "second"]);
+    }
   });
 
   onClocks("lets the thread do other work between the short turns of a program", async () => {
