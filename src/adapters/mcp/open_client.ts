@@ -198,10 +198,8 @@ function commandOpener(source: McpCommand, limits: ClientLimits): ClientOpener {
             program?.once("exit", (code, signalName) => {
               ended = { code, signal: signalName };
               // The transport closes when the output ends, which a child of the program may hold open.
-              program.once(
-                "close",
-                systemClock.setTimeout(() => program.stdout.destroy(), OUTPUT_MS),
-              );
+              const stop = systemClock.setTimeout(() => program.stdout.destroy(), OUTPUT_MS);
+              program.once("close", stop);
             });
           }
 

@@ -212,7 +212,7 @@ export function readLines(
 ) {
   const decoder = new TextDecoder();
   const most = MAX_STREAM * maxBytes;
-  /** The lines that were not read. The last one has not ended. */
+  /** The lines that were not read. The last one has not ended. Empty after the connection. */
   let lines = [""];
   const bounded = (line: string): string => {
     if (line.length * 3 <= maxBytes || utf8Length(line) <= maxBytes) return line;
@@ -222,14 +222,15 @@ export function readLines(
   };
   return {
     append(chunk: Uint8Array): void {
+      if (lines.length === 0) return;
       const [rest = "", ...next] = decoder.decode(chunk, { stream: true }).split("\n");
       const line = lines.pop() + rest;
       if (line.length > most) throw new RangeError(tooMuch(most));
       lines = [...lines, line, ...next];
     },
-    /** The end of the connection: otherwise the pauses of a flood would continue for minutes. */
+    /** Ends the connection: otherwise the pauses of a flood would continue for minutes. */
     clear(): void {
-      lines = [""];
+      lines = [];
     },
     readMessage(): JSONRPCMessage | null {
       while (lines.length > 1 && unasked.pause === undefined) {
