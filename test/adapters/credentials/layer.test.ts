@@ -58,7 +58,7 @@ function contentOf(result: plue.ToolResult): unknown {
 }
 
 describe("credentials()", () => {
-  it("gives a tool the credential of its caller, with the header", async () => {
+  it("gives a tool the credential of its caller, with the header, the scopes and the expiry", async () => {
     const { result } = await call(ours, (_, { credential }) => credential("hub").authorization);
     assertEquals(contentOf(result), "Bearer [credential]");
     const { result: other } = await call(
@@ -66,6 +66,12 @@ describe("credentials()", () => {
       (_, { credential }) => credential("hub").token.split("").join("."),
     );
     assertEquals(contentOf(other), "h.u.b.-.o.f.-.a.n.n");
+    const given = { token: TOKEN, scopes: ["repo"], expiresAt: 7 };
+    const { result: about } = await call({ get: () => given }, (_, { credential }) => {
+      const { name, scopes, expiresAt } = credential("hub");
+      return { name, scopes: [...scopes ?? []], expiresAt: expiresAt ?? null };
+    });
+    assertEquals(contentOf(about), { name: "hub", scopes: ["repo"], expiresAt: 7 });
   });
 
   it("gives a task of a queue the credential of the tenant that has enqueued it", async () => {

@@ -1,5 +1,6 @@
 import { assertEquals, assertFalse } from "@std/assert";
 import { describe, it } from "bun:test";
+import { exchangeTokens } from "../../../src/adapters/credentials/mod.ts";
 import * as oauth from "../../../src/adapters/credentials/provider.ts";
 import { serve } from "../../runtime/serve.ts";
 
@@ -101,5 +102,31 @@ describe("ProviderClient", () => {
   it("does not repeat a token that the server sends as the name of an error", async () => {
     const { message } = await tokensFrom('{ "error": "secret-token-1" }');
     assertEquals(message, 'Cannot get a token of "hub": an error without a name');
+  });
+});
+
+describe("exchangeTokens()", () => {
+  it("exchanges the caller's access token again shortly before the new token expires", async () => {
+    const sent: (string | null)[] = [];
+    const served = await serve(async (request) => {
+      sent.push(new URLSearchParams(await request.text()).get("subject_token_type"));
+      return Response.json({ access_token: `token${sent.length}`, expires_in: 60 });
+    });
+    const providers = { hub: { tokenEndpoint: served.url, clientId: "plue" } };
+    const source = exchangeTokens({ providers, subjectToken: () => "token of ann" });
+    const signal = new AbortController().signal;
+    const about = { principal: "ann", tenant: undefined, scopes: [], context: {}, services: {} };
+    const token = async () => Object(await source.get("hub", { ...about, signal })).token;
+    assertEquals([await token(), await token()], ["token1", "token1"]);
+    const { now } = Date;
+    try {
+      Date.now = () => now() + 31_000;
+      assertEquals([await token(), await token()], ["token2", "token2"]);
+    } finally {
+      Date.now = now;
+    }
+    const type = "urn:ietf:params:oauth:token-type:access_token";
+    assertEquals(sent, [type, type]);
+    await served.stop();
   });
 });
