@@ -45,9 +45,7 @@ function post(path: string, body: unknown): Request {
 }
 
 /** Returns the ways to call the tool. Each resolves to true if the tool ran. */
-function waysIn(
-  selection: plue.Selection,
-): { readonly [name: string]: () => Promise<boolean> } {
+function waysIn(selection: plue.Selection): { readonly [name: string]: () => Promise<boolean> } {
   const registry = new plue.ToolRegistry({
     tools: [plue.defineTool({ name: "t", description: "Runs.", execute: () => "it ran" })],
   });

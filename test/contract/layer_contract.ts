@@ -44,12 +44,7 @@ export interface LayerCase extends Partial<LayerSetup> {
 type CaseSetup = LayerCase["layers"] | Omit<LayerCase, "title" | "outcome" | "runs" | "reports">;
 
 /** Returns the case of a call whose tool does not run. `setup` may be only the list of layers. */
-export function stopped(
-  title: string,
-  outcome: unknown,
-  setup: CaseSetup,
-  reports = 0,
-): LayerCase {
+export function stopped(title: string, outcome: unknown, setup: CaseSetup, reports = 0): LayerCase {
   return {
     ...(Array.isArray(setup) ? { layers: setup } : setup),
     title,

@@ -838,10 +838,7 @@ describe("a program", () => {
         await button(page, "Approve").press("Enter");
         await button(page, "Answer").press("Enter");
         await shows(result(page), 'action: "accept"');
-        await shows(
-          page.getByRole("region", { name: "Log of the program" }),
-          "invalid_arguments",
-        );
+        await shows(page.getByRole("region", { name: "Log of the program" }), "invalid_arguments");
         assertEquals(await axe(page), []);
       }, { service: programs, width, height: 900, scheme }));
   }

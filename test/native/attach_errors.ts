@@ -23,10 +23,7 @@ async function printError(options: object): Promise<void> {
 await printError({ wake: "pigeon" });
 await printError({ dispatcher: {} });
 await printError({ library: "/nowhere/libplue.so" });
-const attachment = await attachNative(registry, {
-  library: path,
-  koffi: findKoffi(),
-});
+const attachment = await attachNative(registry, { library: path, koffi: findKoffi() });
 await printError({});
 await printError({ library: new URL("https://example.com/libplue.so") });
 await attachment.detach();
@@ -39,9 +36,5 @@ await attachment.detach();
 }
 console.log("attached again");
 // Only this attachment could keep the process running, and it must not.
-await attachNative(registry, {
-  library: path,
-  koffi: findKoffi(),
-  keepAlive: false,
-});
+await attachNative(registry, { library: path, koffi: findKoffi(), keepAlive: false });
 console.log("at the end");

@@ -122,10 +122,7 @@ describe("the C half", () => {
     );
   }
 
-  withCompiler(
-    "leaks nothing over 40,000 calls",
-    () => passWithFake("suite", "leak:40000:512"),
-  );
+  withCompiler("leaks nothing over 40,000 calls", () => passWithFake("suite", "leak:40000:512"));
 });
 
 describe("the C half, in an unusual host or with a bad sidecar,", () => {

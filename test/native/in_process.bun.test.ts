@@ -78,10 +78,7 @@ describe("a tool in C", () => {
 
   test("is called over MCP", async () => {
     const endpoint = createMcpEndpoint(registry, { openExecution: true });
-    const request = modernRequest("tools/call", {
-      name: "host.add",
-      arguments: { a: 20, b: 22 },
-    });
+    const request = modernRequest("tools/call", { name: "host.add", arguments: { a: 20, b: 22 } });
     const response = await endpoint.fetch(request);
     assertStringIncludes(await response.text(), '"sum":42');
   });

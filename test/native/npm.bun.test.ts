@@ -162,9 +162,7 @@ describe("npm install @plue/native", () => {
   }
 
   test("contains the files that findLibplue() returns", () => {
-    const { library, archive, sidecar } = findLibplue({
-      from: join(app, "host.mjs"),
-    });
+    const { library, archive, sidecar } = findLibplue({ from: join(app, "host.mjs") });
     assertEquals([library, archive, sidecar].filter((file) => !existsSync(file ?? "")), []);
   });
 

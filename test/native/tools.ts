@@ -55,11 +55,7 @@ function turn(): Promise<void> {
 }
 
 /** The result of `locate` and `locate_freely`. */
-const PLACE = {
-  type: "object",
-  properties: { at: { type: "number" } },
-  required: ["at"],
-} as const;
+const PLACE = { type: "object", properties: { at: { type: "number" } }, required: ["at"] } as const;
 const WHO = { type: "object", properties: { who: { type: "string" } } } as const;
 
 /** The members of the results of `draw` and `look_alike`. */
@@ -204,11 +200,7 @@ const tools = [
   defineTool({
     name: "spin",
     description: "Makes a file, and keeps the JavaScript thread busy until it is gone.",
-    parameters: {
-      type: "object",
-      properties: { file: { type: "string" } },
-      required: ["file"],
-    },
+    parameters: { type: "object", properties: { file: { type: "string" } }, required: ["file"] },
     execute({ file }) {
       writeFileSync(file, "");
       // The limit ends the busy process of a host that has crashed.
@@ -289,9 +281,7 @@ const tools = [
       properties: { word: { type: "string" } },
       additionalProperties: false,
     },
-    execute: (_params, { config }) => ({
-      word: (config as { word?: string }).word ?? "hello",
-    }),
+    execute: (_params, { config }) => ({ word: (config as { word?: string }).word ?? "hello" }),
   }),
 ];
 

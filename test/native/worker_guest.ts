@@ -24,9 +24,7 @@ interface Job {
 async function keepMainThread(): Promise<void> {
   const [library = "", wake = "", parts = ""] = process.argv.slice(2);
   const suite = await loadSuite(library);
-  const worker = new Worker(new URL(import.meta.url), {
-    workerData: { library, wake },
-  });
+  const worker = new Worker(new URL(import.meta.url), { workerData: { library, wake } });
   await new Promise((resolve, reject) => {
     worker.once("message", resolve);
     worker.once("error", reject);

@@ -153,10 +153,7 @@ class TestServer implements OAuthServer {
     this.#callback = this.#provider.callback();
   }
 
-  async answer(
-    request: IncomingMessage,
-    response: ServerResponse,
-  ): Promise<void> {
+  async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = request.url ?? "";
     if (path.startsWith("/api/")) {
       return await this.#answerApi(path, request, response);
@@ -220,10 +217,7 @@ class TestServer implements OAuthServer {
     return { access_token: assertion, issued_token_type, token_type: "N_A", expires_in: 300 };
   }
 
-  async #newToken(
-    accountId: string,
-    client: object | undefined,
-  ): Promise<string> {
+  async #newToken(accountId: string, client: object | undefined): Promise<string> {
     const token = new this.#provider.AccessToken({
       ...{ accountId, scope: "repo", gty: GRANT, expiresIn: this.lifetimeS },
       ...(client === undefined ? { clientId: CLIENT.clientId } : { client }),
@@ -245,15 +239,10 @@ class TestServer implements OAuthServer {
   }
 
   /** Logs the person of the cookie in, and accepts or declines. */
-  async #agree(
-    request: IncomingMessage,
-    response: ServerResponse,
-  ): Promise<void> {
+  async #agree(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const provider = this.#provider;
     const { prompt, params, session } = await provider.interactionDetails(request, response);
-    const cookies = new URLSearchParams(
-      request.headers.cookie?.replaceAll("; ", "&"),
-    );
+    const cookies = new URLSearchParams(request.headers.cookie?.replaceAll("; ", "&"));
     let result: object = { login: { accountId: cookies.get("person") } };
     if (cookies.get("choice") === "deny") result = { error: "access_denied" };
     else if (prompt.name === "consent") {

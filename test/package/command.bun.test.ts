@@ -82,11 +82,7 @@ for (const [name, command, ...args] of RUNTIMES) {
     test("serves MCP on standard input and output", async () => {
       const registry = new ToolRegistry();
       await using _server = await importMcpServer(
-        {
-          command,
-          args: [...args, COMMAND, "serve", TOOLS, NOISY, "--stdio"],
-          stderr: "ignore",
-        },
+        { command, args: [...args, COMMAND, "serve", TOOLS, NOISY, "--stdio"], stderr: "ignore" },
         { namespace: "far", registry },
       );
       assertEquals(registry.ids, ["far:count", "far:fail", "far:noisy", "far:search", "far:wait"]);

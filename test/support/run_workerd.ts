@@ -65,10 +65,7 @@ try {
     plugins: [{
       name: "bun:test for workerd",
       setup(build) {
-        build.onResolve(
-          { filter: /^bun:test$/ },
-          () => ({ path: join(support, "runner.ts") }),
-        );
+        build.onResolve({ filter: /^bun:test$/ }, () => ({ path: join(support, "runner.ts") }));
       },
     }],
   });

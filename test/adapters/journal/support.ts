@@ -50,10 +50,7 @@ export function recordsIn(lines: readonly string[]): readonly JournalRecord[] {
 }
 
 /** The bytes of lines, for `verifyJournal`. By default, the chunks end in the middle of lines. */
-export async function* bytesOf(
-  lines: readonly string[],
-  size = 1_000,
-): AsyncGenerator<Uint8Array> {
+export async function* bytesOf(lines: readonly string[], size = 1_000): AsyncGenerator<Uint8Array> {
   const bytes = new TextEncoder().encode(lines.map((line) => `${line}\n`).join(""));
   for (let at = 0; at < bytes.length; at += size) yield bytes.slice(at, at + size);
 }

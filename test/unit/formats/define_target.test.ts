@@ -62,10 +62,7 @@ describe("defineTarget()", () => {
     assertEquals(target, "dotted");
     assertEquals(sent.map((tool) => tool.function.name), ["text.echo"]);
     assertEquals([losses, rejected], [[], []]);
-    assertEquals(
-      [names.idOf("text.echo"), names.nameOf("text:echo")],
-      ["text:echo", "text.echo"],
-    );
+    assertEquals([names.idOf("text.echo"), names.nameOf("text:echo")], ["text:echo", "text.echo"]);
   });
 
   it("makes a target with custom shapes and their types", () => {
