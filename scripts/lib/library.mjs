@@ -53,9 +53,7 @@ async function open(input, plugins = []) {
 }
 
 function splitBy(groups) {
-  return {
-    groups: groups.map((group, at) => ({ ...group, priority: groups.length - at })),
-  };
+  return { groups: groups.map((group, at) => ({ ...group, priority: groups.length - at })) };
 }
 
 async function chunksOf(input, groups) {

@@ -98,10 +98,7 @@ export const FLAGS = {
 export function commandOn(runtime, { gc = false } = {}) {
   const own = runtime === "workerd" ? "bun" : runtime;
   const more = { deno: ["--v8-flags=--expose-gc"], node: ["--expose-gc"] };
-  return [
-    ...[own, ...(own === "deno" ? ["run"] : []), ...FLAGS[own]],
-    ...(gc && more[own] || []),
-  ];
+  return [...[own, ...(own === "deno" ? ["run"] : []), ...FLAGS[own]], ...(gc && more[own] || [])];
 }
 
 /**

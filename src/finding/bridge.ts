@@ -252,11 +252,7 @@ function ownTools(limit: number, detail: ToolDetail): Toolset {
   return once(made, `${limit} ${detail}`, make);
 }
 
-const READS = {
-  risk: "safe",
-  tags: ["read-only"],
-  annotations: { openWorldHint: false },
-} as const;
+const READS = { risk: "safe", tags: ["read-only"], annotations: { openWorldHint: false } } as const;
 
 const PARAMETERS = { type: "object", additionalProperties: false } as const;
 

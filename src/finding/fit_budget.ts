@@ -39,10 +39,7 @@ import { argumentsOf, firstSentence } from "./signature.ts";
  * @returns The total, including the text around the tools, and the tokens of each tool alone.
  * @throws {TypeError} If `exported` is not a result of `exportTools`.
  */
-export function measureTokens(
-  exported: ExportResult,
-  count: TokenCounter = countTokens,
-): {
+export function measureTokens(exported: ExportResult, count: TokenCounter = countTokens): {
   readonly total: number;
   readonly tools: readonly { readonly id: string; readonly tokens: number }[];
 } {

@@ -42,10 +42,7 @@ function convertersOf(target: Target): Converters {
     const { output, typed, draft07 } = target;
     // Keys are not renamed in results, because the tool writes them.
     const results = output && { input: output.keywords, ...defined({ typed, draft07 }) };
-    return {
-      input: new SchemaConverter(target),
-      output: results && new SchemaConverter(results),
-    };
+    return { input: new SchemaConverter(target), output: results && new SchemaConverter(results) };
   });
 }
 

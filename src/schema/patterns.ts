@@ -75,10 +75,7 @@ export function compilePattern(
     spend(1 + reads * text.length / READS_PER_STEP);
     return native(text);
   };
-  const checked = Object.assign(pattern, {
-    reads: reads ?? Infinity,
-    test,
-  });
+  const checked = Object.assign(pattern, { reads: reads ?? Infinity, test });
   if (reads !== undefined && source.length < MAX_SHORT) {
     if (PLAIN.size === MAX_PLAIN) PLAIN.clear();
     PLAIN.set(source, checked);

@@ -74,10 +74,7 @@ interface Declaration {
  * it gives access to.
  * @throws {TypeError} If an option is unknown or invalid.
  */
-export function toolsAsTypeScript(
-  toolset: Toolset,
-  options: ToolTypesOptions = {},
-): string {
+export function toolsAsTypeScript(toolset: Toolset, options: ToolTypesOptions = {}): string {
   const { maxTokens, count = countTokens } = check.readFields(ACTION, options, CHECKS);
   if (!isToolset(toolset)) check.fail(ACTION, "pass a toolset, such as registry.select()");
   const named: NamedTypes = new Map();

@@ -176,10 +176,7 @@ function showMetrics(
   };
   if (chooseType(raw.headers.get("accept"), TYPES) === "text/plain") {
     return new Response(metricsText(seen, totals), {
-      headers: {
-        "content-type": "text/plain; version=0.0.4; charset=utf-8",
-        ...UNCACHED_HEADERS,
-      },
+      headers: { "content-type": "text/plain; version=0.0.4; charset=utf-8", ...UNCACHED_HEADERS },
     });
   }
   const sum = (field: "calls" | "failed" | "inFlight"): number =>

@@ -6,13 +6,7 @@
 export const PROTOCOL_VERSION = 2;
 
 /** The contents of a yield frame, in its flags. */
-export const YIELD = {
-  result: 0,
-  failure: 1,
-  metadata: 2,
-  output: 3,
-  progress: 4,
-} as const;
+export const YIELD = { result: 0, failure: 1, metadata: 2, output: 3, progress: 4 } as const;
 
 /** The bytes before the text of a yield frame: two numbers. */
 export const YIELD_BYTES = 16;

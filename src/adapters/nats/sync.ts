@@ -358,10 +358,7 @@ class Outputs {
 }
 
 /** Returns the span of the running call, in the form of W3C's `traceparent`. */
-function currentTrace(
-  telemetry: CallTelemetry | undefined,
-  log: HookLog,
-): string | undefined {
+function currentTrace(telemetry: CallTelemetry | undefined, log: HookLog): string | undefined {
   let trace: string | undefined;
   callHook(() => {
     const place = assertSync(telemetry?.place?.());
