@@ -3,8 +3,11 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { describe, it } from "bun:test";
+import { ToolDispatcher, ToolRegistry } from "@plue/tools";
+import { readService } from "../../src/cli/sources/service.ts";
 import { plue, postJson } from "../cli/support.ts";
-import { startService, urlIn } from "./world.ts";
+import { deferred, FakeClock } from "../support/waiting.ts";
+import { contentOf, startService, urlIn } from "./world.ts";
 
 const ANN = { authorization: "Bearer ann-at-the-tools" };
 
@@ -71,5 +74,29 @@ describe("a call without a credential", () => {
     });
     assertEquals([code, stdout, await page], [0, "ann\n", 200]);
     assertMatch(stderr, /Allow "whoami" to act as you at hub \(repo\)/);
+  });
+
+  it("does not count the wait of a service for the permission against the timeout", async () => {
+    const resumed = deferred();
+    await using service = await startService({
+      authorize({ method, url }) {
+        if (method === "POST" && url.includes("/calls/")) resumed.resolve();
+        return { principal: "ann" };
+      },
+    });
+    const tools = await readService({ url: service.url, headers: {} }, AbortSignal.timeout(30_000));
+    const clock = new FakeClock();
+    const dispatcher = new ToolDispatcher(new ToolRegistry({ tools: tools ?? [] }), { clock });
+    let url = "";
+    const result = dispatcher.dispatch({ name: "whoami" }, {
+      onQuestion(question) {
+        url = question.url ?? "";
+        return { action: "accept" };
+      },
+    });
+    await resumed.promise;
+    clock.advance(600_000);
+    assertEquals(await service.permit(url, "ann"), 200);
+    assertEquals(contentOf(await result), "ann");
   });
 });

@@ -22,7 +22,7 @@ import {
   ToolResult,
 } from "../../tool/mod.ts";
 import type { TaskState } from "../../execute/durable/mod.ts";
-import type { ToolEvent, ToolProgress } from "../../execute/mod.ts";
+import { CallContext, type ToolEvent, type ToolProgress } from "../../execute/mod.ts";
 import { parsedJson, usageError } from "../terminal.ts";
 
 export interface ServiceAddress {
@@ -38,6 +38,8 @@ const MAX_PAGES = 64;
 const MAX_ANSWER = 64 * 1_024 * 1_024;
 
 const ANSWER_MS = 30_000;
+/** The time limit of a service that waits for a person, longer than the service's own: 20 minutes. */
+const PERSON_MS = 1_200_000;
 
 const MAX_REDIRECTS = 5;
 
@@ -178,6 +180,7 @@ async function* callRemotely(
   });
   let path = `/tools/${encodeURIComponent(id)}/execute`;
   let body: unknown = { arguments: params, callId: context.callId };
+  let isForPerson = false;
   for (let round = 1;; round++) {
     // If this call is suspended and resumed, the service's call must not begin again.
     let begins = false;
@@ -185,7 +188,14 @@ async function* callRemotely(
     let pending: Waiting | null = null;
     if (begins) {
       const started = (place: string): void => void (task = place);
-      const outcome = yield* run(service, path, body, context, started);
+      const { deadline } = CallContext.callOf(context) ?? {};
+      const resumeTime = isForPerson ? deadline?.suspend(PERSON_MS) : undefined;
+      let outcome: Outcome;
+      try {
+        outcome = yield* run(service, path, body, context, started);
+      } finally {
+        resumeTime?.();
+      }
       if ("ok" in outcome) {
         task = undefined;
         return outcome.ok ? outcome.content : outcome;
@@ -201,6 +211,7 @@ async function* callRemotely(
     const { questions, ticket } = waiting;
     ({ path } = waiting);
     task = ticket === undefined ? path : undefined;
+    isForPerson = questions.some(({ resumes }) => resumes);
     const answers: Record<string, Answer> = {};
     for (const [index, question] of questions.entries()) {
       // The service cannot distinguish the callers, so one would act with another one's account.
