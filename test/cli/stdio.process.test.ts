@@ -1,8 +1,11 @@
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
 import { PassThrough } from "node:stream";
+import { runCommand } from "../../src/cli/program.ts";
 import { serveStdio } from "../../src/cli/serve/stdio.ts";
 import { buildToolset } from "../../src/select/mod.ts";
+import { freePort } from "../support/free_port.ts";
+import { poll } from "../support/waiting.ts";
 import { folder, plue } from "./support.ts";
 
 const files = folder();
@@ -10,6 +13,9 @@ const META = {
   "io.modelcontextprotocol/clientInfo": { name: "test", version: "1" },
   "io.modelcontextprotocol/clientCapabilities": {},
 };
+
+const MODULE =
+  'export const greet = { name: "greet", description: "Greets.", risk: "safe", execute: () => 1 };';
 
 /** Sends messages of a revision, and returns the code of each error, by its id. */
 async function errorsOf(
@@ -19,10 +25,7 @@ async function errorsOf(
     readonly name?: string;
   }[],
 ): Promise<Readonly<Record<string, number | undefined>>> {
-  const tools = await files.write(
-    "tools.mjs",
-    'export const greet = { name: "greet", description: "Greets.", risk: "safe", execute: () => 1 };',
-  );
+  const tools = await files.write("tools.mjs", MODULE);
   const lines = messages.map(({ method, version = "2026-07-28", name }, id) => {
     const _meta = { ...META, "io.modelcontextprotocol/protocolVersion": version };
     return JSON.stringify({ jsonrpc: "2.0", id, method, params: { _meta, name } });
@@ -56,6 +59,28 @@ describe("plue serve --stdio", () => {
   it("answers a call of an unknown tool with a name of 800,000 bytes", async () => {
     const errors = await errorsOf([{ method: "tools/call", name: "é".repeat(400_000) }]);
     assertEquals(errors, { 0: -32_602 });
+  });
+
+  it("serves the callback of a module, and nothing else, over HTTP, unless its port is in use", async () => {
+    const exported = 'Object.assign(() => new Response("connected"), { path: "/connected" })';
+    const module = `${MODULE}\nexport const callback = ${exported};`;
+    const tools = await files.write("callback.mjs", module);
+    const path = await files.write("callback.json", { sources: { one: { from: "callback.mjs" } } });
+    for (const words of [["serve", tools, "--stdio"], ["serve", "-c", path, "--stdio"]]) {
+      const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
+      const env = { PORT: String(await freePort()) };
+      const { signal } = new AbortController();
+      const ended = runCommand(words, { env, stdin, stdout, stderr, signal, interrupt() {} });
+      const read = (path: string) => fetch(`http://127.0.0.1:${env.PORT}${path}`);
+      await poll(() => read("/").then(() => true, () => false));
+      assertEquals(await (await read("/connected")).text(), "connected");
+      assertEquals((await read("/tools")).status, 404);
+      const second = await plue(words, { env });
+      assertEquals(second.code, 0);
+      assertStringIncludes(second.stderr, "the port is in use");
+      stdin.end();
+      assertEquals(await ended, 0);
+    }
   });
 
   it("ends if it was interrupted during the start, while its input stays open", async () => {

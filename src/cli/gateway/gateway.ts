@@ -100,6 +100,11 @@ export class Gateway implements AsyncDisposable {
     return [...this.#file?.scopes.keys() ?? []].filter((tenant) => tenant !== undefined);
   }
 
+  /** The paths of the routes of modules for browsers. */
+  get callbacks(): readonly string[] {
+    return [...this.#sources.values()].flatMap(({ module }) => module?.callback?.path ?? []);
+  }
+
   /** The states of the sources that a tenant uses; by default, of all sources. */
   status(tenant?: string): readonly SourceStatus[] {
     const { sources, scopes } = this.#file as PlueFile;

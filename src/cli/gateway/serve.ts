@@ -8,7 +8,13 @@ import { toolPins } from "../../adapters/pins/mod.ts";
 import { cleanText, defined, describeThrown, noop } from "../../tool/mod.ts";
 import { selectionOf } from "../show.ts";
 import { logText, openJournal, openSkills, tokenCaller } from "../serve/service.ts";
-import { listen, readSettings, type ServeFlags, urlOf } from "../serve/settings.ts";
+import {
+  listen,
+  listenForCallbacks,
+  readSettings,
+  type ServeFlags,
+  urlOf,
+} from "../serve/settings.ts";
 import { openState, refreshing } from "../serve/state.ts";
 import { serveStdio } from "../serve/stdio.ts";
 import { Changes } from "../serve/watch.ts";
@@ -82,10 +88,12 @@ export async function serveFile(
   using _followed = follow(path, flags.watch, started, reload);
   await started;
   using _refreshing = refreshing(() => gateway.refresh());
+  const handle = (request: Request, env: unknown) => gateway.fetch(request, env);
   if (flags.stdio === true) {
+    await using _callbacks = await listenForCallbacks(handle, gateway.callbacks, settings, log);
     return await serveStdio(gateway, () => gateway.toolset(), io);
   }
-  const server = await listen((request, env) => gateway.fetch(request, env), settings);
+  const server = await listen(handle, settings);
   const url = urlOf(settings.host, server.port);
   terminal.printResult(
     {

@@ -10,7 +10,14 @@ import { selectionOf, toolsFrom } from "../show.ts";
 import type { LoadedTools } from "../sources/mod.ts";
 import { counted, EXIT, openPage, type Terminal, usageError } from "../terminal.ts";
 import { createService, logText, openJournal, openSkills, tokenCaller } from "./service.ts";
-import { listen, readSettings, type ServeFlags, type ServeSettings, urlOf } from "./settings.ts";
+import {
+  listen,
+  listenForCallbacks,
+  readSettings,
+  type ServeFlags,
+  type ServeSettings,
+  urlOf,
+} from "./settings.ts";
 import { openShared } from "../store.ts";
 import { openState, refreshing, withRules } from "./state.ts";
 import { serveStdio } from "./stdio.ts";
@@ -84,12 +91,17 @@ export async function serve(
   const registry: Partial<ToolRegistry> = loaded.registry;
   using _refreshing = refreshing(() => registry.refresh?.());
   const served = (): Toolset => shown(loaded.registry.select(selection));
-  if (flags.stdio === true) return await serveStdio(mcp, served, io);
   const { callback } = loaded;
   if (callback !== undefined) app.get(callback.path, ({ req }) => callback(req.raw));
+  const handle = (request: Request, env: unknown) => app.fetch(request, env as object);
+  if (flags.stdio === true) {
+    const paths = callback && [callback.path];
+    await using _callbacks = await listenForCallbacks(handle, paths, settings, log);
+    return await serveStdio(mcp, served, io);
+  }
 
   const port = await supervised?.loaded(files) ?? settings.port;
-  const server = await listen((request, env) => app.fetch(request, env as object), { host, port });
+  const server = await listen(handle, { host, port });
   supervised?.listening(server.port);
   // A task of a tool that is no longer served must not run again.
   state.recover(() => dispatcher.withToolset(served()), io.signal);

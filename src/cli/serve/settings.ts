@@ -188,6 +188,24 @@ export async function listen(
   }
 }
 
+/**
+ * Listens only for callbacks, while a server uses standard input. A failure is reported: another
+ * process with the same tools may listen already.
+ */
+export async function listenForCallbacks(
+  fetch: FetchHandler,
+  paths: readonly string[] = [],
+  settings: Pick<ServeSettings, "host" | "port">,
+  log: (error: unknown) => void,
+): Promise<AsyncDisposable> {
+  const serve: FetchHandler = (request, server) =>
+    paths.includes(new URL(request.url).pathname)
+      ? fetch(request, server)
+      : new Response(null, { status: 404 });
+  const listening = paths.length === 0 ? undefined : await listen(serve, settings).catch(log);
+  return { [Symbol.asyncDispose]: async () => await listening?.close() };
+}
+
 function listenOnBun(fetch: FetchHandler, hostname: string, port: number): Listening {
   const server = Bun.serve({
     ...{ hostname, port },
