@@ -316,7 +316,10 @@ function showOpenApi(
     const tools = toolset.available();
     const make = (): http.Page => {
       const exported = exportTools([...tools], "openapi@3.1");
-      return http.pageOf(openApiDocument(exported, openapi, server.authorizes));
+      // The app may be below a path. Without servers, the routes would be at the root of the host.
+      const root = new URL(raw.url).pathname.replace(/\/openapi\.json\/?$/, "");
+      const described = { ...root && { servers: [root] }, ...openapi };
+      return http.pageOf(openApiDocument(exported, described, server.authorizes));
     };
     if (last?.tools !== tools) {
       last = { tools, page: http.pagesOf(server).of(tools, "openapi.json", make) };

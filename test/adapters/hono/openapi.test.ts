@@ -1,5 +1,6 @@
 import { describe, it } from "bun:test";
 import { assert, assertEquals } from "@std/assert";
+import { Hono } from "hono";
 import { createToolHandler, serveFormats, type ToolHandlerOptions } from "@plue/tools/hono";
 import * as formats from "@plue/tools/formats";
 import { importOpenApi } from "@plue/tools/openapi";
@@ -107,19 +108,22 @@ describe("GET /openapi.json", () => {
     }
   });
 
-  it("can be imported, and its tools called through this very handler", async () => {
-    const app = serve({ openExecution: true });
-    const { tools } = importOpenApi(await documentOf(app), {
-      baseUrl: BASE,
-      fetch: async (url, init) => await app.request(url, init as RequestInit),
-    });
-    const dispatcher = new ToolDispatcher(new ToolRegistry({ tools }));
-    const echo = tools.find(({ id }) => /(^|[.:])echo$/.test(id));
-    const result = await dispatcher.dispatch({
-      name: echo?.id ?? "",
-      arguments: { arguments: { text: "there and back" } },
-    });
-    assert(result.ok, JSON.stringify(result));
-    assertEquals((result.content as { content: unknown }).content, { text: "there and back" });
+  it("can be imported, and its tools called through this very handler, also below a path", async () => {
+    for (const root of ["", "/t/acme"]) {
+      const app = new Hono().route(root, serve({ openExecution: true }));
+      const documentUrl = `${BASE}${root}/openapi.json`;
+      const { tools } = importOpenApi(await (await app.request(documentUrl)).json(), {
+        ...{ documentUrl, allowedHosts: [new URL(BASE).hostname] },
+        fetch: async (url, init) => await app.request(url, init as RequestInit),
+      });
+      const dispatcher = new ToolDispatcher(new ToolRegistry({ tools }));
+      const echo = tools.find(({ id }) => /(^|[.:])echo$/.test(id));
+      const result = await dispatcher.dispatch({
+        name: echo?.id ?? "",
+        arguments: { arguments: { text: "there and back" } },
+      });
+      assert(result.ok, JSON.stringify(result));
+      assertEquals((result.content as { content: unknown }).content, { text: "there and back" });
+    }
   });
 });
