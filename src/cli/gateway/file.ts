@@ -200,9 +200,11 @@ function rejectUnknownTenants({ json, settings, scopes }: PlueFile): void {
     if (scopes.has(tenant)) continue;
     json.reject(`${pointer}/tenant`, `there is no tenant "${tenant}" in the file`);
   }
-  if (scopes.size > 1 && all.length === 0) {
-    json.reject("/tenants", "tenants need callers, each with its tenant");
-  }
+  if (all.length > 0) return;
+  if (scopes.size > 1) json.reject("/tenants", "tenants need callers, each with its tenant");
+  if (settings.callers === undefined) return;
+  // Otherwise, the removal of the last caller would admit everybody.
+  json.reject("/callers", 'it has no caller; without "callers", every program here may call');
 }
 
 /** Rejects settings that have an effect only if another part of the file has a setting. */

@@ -39,6 +39,7 @@ describe("readPlueFile()", () => {
       '{"tenants": {"a": {"use": ["docs"]}}}',
       '1:28: there is no source "docs" in the file',
     ],
+    ["an empty list of callers", '{"callers": {"tokens": {}}}', "1:2: it has no caller; without"],
     ["tenants without callers", '{"tenants": {"a": {}}}', "1:2: tenants need callers"],
     [
       "a rule without an effect",
