@@ -121,6 +121,12 @@ describe("exchangeTokens()", () => {
         "https",
       ],
       [{ providers: { "a b": hub }, subjectToken }, "letters or digits"],
+      [{ subjectToken }, "providers"],
+      [{ providers: { hub: { clientId: "plue" } }, subjectToken }, 'tokenEndpoint of "hub"'],
+      [
+        { providers: { hub: { tokenEndpoint: hub.tokenEndpoint } }, subjectToken },
+        'clientId of "hub"',
+      ],
     ];
     for (const [options, message] of wrong) {
       assertThrows(() => exchangeTokens(options as never), TypeError, message);

@@ -1,4 +1,4 @@
-import { assertEquals, assertFalse } from "@std/assert";
+import { assert, assertEquals, assertFalse } from "@std/assert";
 import { describe, it } from "bun:test";
 import { exchangeTokens } from "../../../src/adapters/credentials/mod.ts";
 import * as oauth from "../../../src/adapters/credentials/provider.ts";
@@ -6,13 +6,14 @@ import { serve } from "../../runtime/serve.ts";
 
 /** Returns the tokens, or the error, of a server that sends this JSON, or answers like this. */
 async function tokensFrom(
-  answer: string | ((request: Request) => Response),
-  { clientId, clientSecret }: Partial<oauth.OAuthProvider> = {},
+  answer: string | ((request: Request) => Response | Promise<Response>),
+  options: Partial<oauth.OAuthProvider> = {},
+  scopes?: readonly string[],
 ): Promise<Partial<oauth.Tokens> & Partial<Error>> {
   const served = await serve(typeof answer === "string" ? () => new Response(answer) : answer);
-  const about = { tokenEndpoint: served.url, clientId: clientId ?? "plue", clientSecret };
+  const about = { tokenEndpoint: served.url, clientId: "plue", ...options };
   const client = new oauth.ProviderClient("test", "hub", about);
-  const tokens = await client.grant("refresh_token", {}).catch((error: Error) => error);
+  const tokens = await client.grant("refresh_token", {}, scopes).catch((error: Error) => error);
   await served.stop();
   return tokens;
 }
@@ -54,6 +55,29 @@ describe("ProviderClient", () => {
     assertEquals(sent, pairs.map((pair) => `Basic ${btoa(pair)}`));
   });
 
+  it("sends a client in the body with the option post or without a secret, and scopes if there are some", async () => {
+    const sent: unknown[] = [];
+    const clients = [{}, { clientSecret: "s", clientAuthentication: "post" }] as const;
+    for (const client of clients) {
+      for (const scopes of [[], ["a", "b"]]) {
+        await tokensFrom(
+          async (request) => {
+            const { grant_type, ...fields } = Object.fromEntries(
+              new URLSearchParams(await request.text()),
+            );
+            sent.push([request.headers.get("authorization"), fields]);
+            return Response.json({});
+          },
+          client,
+          scopes,
+        );
+      }
+    }
+    const [open, secret] = [{ client_id: "plue" }, { client_id: "plue", client_secret: "s" }];
+    const bodies = [open, { ...open, scope: "a b" }, secret, { ...secret, scope: "a b" }];
+    assertEquals(sent, bodies.map((body) => [null, body]));
+  });
+
   it("names the resource in each request, but no other parameter of the authorization", async () => {
     const sent: (string | null)[] = [];
     const served = await serve(async (request) => {
@@ -82,6 +106,18 @@ describe("ProviderClient", () => {
     for (const token_type of [undefined, "bot", "User Access Token"]) {
       const json = JSON.stringify({ ...input, token_type, id_token: `e30.${claims}.x` });
       assertEquals((await tokensFrom(json)).token, "token");
+    }
+  });
+
+  it("replaces a token half a minute before its expiry, or after half of a short lifetime", async () => {
+    for (const [expires_in, stale] of [[3_600, 3_570], [40, 20], [0.5, 0.5]]) {
+      const start = Date.now();
+      const json = JSON.stringify({ access_token: "token", expires_in });
+      const { expiresAt = 0, staleAt = 0 } = await tokensFrom(json);
+      const end = Date.now();
+      const lifetime = Math.max(Number(expires_in), 1) * 1_000;
+      assert(start + lifetime <= expiresAt && expiresAt <= end + lifetime);
+      assertEquals(expiresAt - staleAt, lifetime - Number(stale) * 1_000);
     }
   });
 
