@@ -62,10 +62,9 @@ describe("ProviderClient", () => {
       for (const scopes of [[], ["a", "b"]]) {
         await tokensFrom(
           async (request) => {
-            const { grant_type, ...fields } = Object.fromEntries(
-              new URLSearchParams(await request.text()),
-            );
-            sent.push([request.headers.get("authorization"), fields]);
+            const fields = new URLSearchParams(await request.text());
+            fields.delete("grant_type");
+            sent.push([request.headers.get("authorization"), Object.fromEntries(fields)]);
             return Response.json({});
           },
           client,
