@@ -5,7 +5,7 @@ import { readFile } from "node:fs/promises";
 import { basename, resolve } from "node:path";
 import process from "node:process";
 import { toolPins } from "../../adapters/pins/mod.ts";
-import { cleanText, defined, describeThrown, noop } from "../../tool/mod.ts";
+import { attemptOr, cleanText, defined, describeThrown, noop } from "../../tool/mod.ts";
 import { selectionOf } from "../show.ts";
 import { logText, openJournal, openSkills, tokenCaller } from "../serve/service.ts";
 import {
@@ -142,10 +142,17 @@ function follow(
   // The end of a terminal sends SIGHUP, too, and must end the program.
   const isDaemon = process.stdout.isTTY !== true;
   if (isDaemon) process.on("SIGHUP", apply);
-  const changes = isWatched ? new Changes([resolve(path)]) : undefined;
+  const watched = (): Changes => new Changes([resolve(path)]);
+  let changes = isWatched ? watched() : undefined;
   let isOver = false;
   const look = async (): Promise<void> => {
-    for (; !isOver; apply()) await changes?.next();
+    for (; !isOver; apply()) {
+      await changes?.next();
+      const before = changes;
+      // A link may have another target now. Its folder may be missing.
+      changes = attemptOr(before, watched);
+      if (changes !== before) before?.close();
+    }
   };
   if (changes !== undefined) void look();
   return {

@@ -180,6 +180,8 @@ describe("plue serve -c", () => {
     await symlink("v2", join(files.path, "..next"));
     await rename(join(files.path, "..next"), join(files.path, "..data"));
     await served.printed(/Applied .*linked.json/);
+    await files.write("v2/linked.json", { sorces: {} });
+    await served.printed(/Cannot use .*linked.json.*"sorces"/);
   });
 
   it("ends the programs of removed sources and of a file that is not applied yet", async () => {
