@@ -7,30 +7,53 @@ import { describe, it } from "bun:test";
 import { TokenStore } from "../../../src/adapters/credentials/token_store.ts";
 import { createSealer } from "../../../src/adapters/http/sealing.ts";
 
+const KEY = "credential.ann.hub";
 const sealer = createSealer("test", [new Uint8Array(32)]);
 
 describe("TokenStore", () => {
   it("uses a refreshed token for which the server names no expiry", async () => {
     const tokens = new TokenStore(memoryCallStore(), sealer);
-    const [key, old] = ["credential.ann.hub", { token: "old", refresh: "r", requested: [] }];
-    await tokens.end(key, "id", { ...old, staleAt: 0 });
-    await tokens.refresh(key, () => Promise.resolve({ token: "new" }));
-    assertEquals((await tokens.read(key)).tokens, { ...old, token: "new" });
+    const old = { token: "old", refresh: "r", requested: [] };
+    await tokens.end(KEY, "id", { ...old, staleAt: 0 });
+    await tokens.refresh(KEY, () => Promise.resolve({ token: "new" }));
+    assertEquals((await tokens.read(KEY)).tokens, { ...old, token: "new" });
+  });
+
+  it("keeps the tokens that another call has stored during a refresh or before it", async () => {
+    const tokens = new TokenStore(memoryCallStore(), sealer);
+    const stored = async () => (await tokens.read(KEY)).tokens;
+    const [old, current] = ["old", "current"].map((token) => ({
+      token,
+      refresh: "r",
+      requested: [],
+    }));
+    await tokens.end(KEY, "id", { ...old, staleAt: 0 });
+    const { record } = await tokens.read(KEY);
+    await tokens.refresh(KEY, async () => {
+      await tokens.end(KEY, "later", current);
+      return { token: "refreshed" };
+    });
+    assertEquals(await stored(), current);
+    await tokens.refresh(KEY, () => Promise.reject(new Error("refreshed again")));
+    await tokens.reject(KEY, record?.sealed);
+    assertEquals(await stored(), current);
+    await tokens.reject(KEY, (await tokens.read(KEY)).record?.sealed);
+    assertEquals((await stored())?.staleAt, 0);
   });
 
   it("stores a refreshed token although the store cannot be read meanwhile", async () => {
     const store = memoryCallStore();
     const { get } = store;
     const tokens = new TokenStore(store, sealer);
-    await tokens.end("credential.a.hub", "id", {
+    await tokens.end(KEY, "id", {
       ...{ token: "old", refresh: "r", requested: [], staleAt: 0 },
     });
-    await tokens.refresh("credential.a.hub", () => {
+    await tokens.refresh(KEY, () => {
       Object.assign(store, { get: () => Promise.reject(new Error("no connection")) });
       return Promise.resolve({ token: "new" });
     });
     Object.assign(store, { get });
-    assertEquals((await tokens.read("credential.a.hub")).tokens?.token, "new");
+    assertEquals((await tokens.read(KEY)).tokens?.token, "new");
   });
 
   it("waits for a permission although the store cannot be read for a while", async () => {
