@@ -22,11 +22,8 @@ describe("TokenStore", () => {
   it("keeps the tokens that another call has stored during a refresh or before it", async () => {
     const tokens = new TokenStore(memoryCallStore(), sealer);
     const stored = async () => (await tokens.read(KEY)).tokens;
-    const [old, current] = ["old", "current"].map((token) => ({
-      token,
-      refresh: "r",
-      requested: [],
-    }));
+    const old = { token: "old", refresh: "r", requested: [] };
+    const current = { ...old, token: "current" };
     await tokens.end(KEY, "id", { ...old, staleAt: 0 });
     const { record } = await tokens.read(KEY);
     await tokens.refresh(KEY, async () => {
