@@ -145,6 +145,9 @@ export async function loadTools(
   if (options.pins !== undefined && state.pinKeys.size === 0) {
     throw usageError('Cannot use "pins" for a module: it applies to servers and documents only');
   }
+  if (options.baseUrl !== undefined && state.imports.length === 0) {
+    throw usageError('Cannot use "baseUrl" without a document: it is the address of its API');
+  }
   const { files, imports, pinned, settings } = state;
   const { transactions, dispatch, selection = {}, callback } = settings;
   const registry = state.registry ?? new ToolRegistry({ onError: warner(io) });
@@ -284,8 +287,8 @@ function recognise({ kind, place }: SourceName): Kind | undefined {
 
 /** Rejects the options of an import for tools of which no import is made. */
 function rejectImporting(what: string, options: SourceOptions): void {
-  const { pins, importing: { beside: _, ...importing } = {} } = options;
-  const own = { ...importing, pins };
+  const { pins, headers, importing: { beside: _, ...importing } = {} } = options;
+  const own = { ...importing, pins, headers };
   const [field] = Object.entries(own).flatMap(([name, value]) => value === undefined ? [] : [name]);
   if (field !== undefined) {
     throw usageError(`Cannot use "${field}" for ${what}: it applies to servers and documents only`);
@@ -401,7 +404,7 @@ async function addService(place: string, state: Loading): Promise<boolean> {
   const service = { url: place.replace(/\/$/, ""), headers: state.options.headers ?? {} };
   const tools = await readService(service, state.io.signal, state.options.reader);
   if (tools === undefined) return false;
-  rejectImporting(`the plue service "${place}"`, state.options);
+  rejectImporting(`the plue service "${place}"`, { ...state.options, headers: undefined });
   state.tools.push(...tools);
   return true;
 }
