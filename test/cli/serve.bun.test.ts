@@ -4,8 +4,9 @@ import { writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
 import process from "node:process";
-import { assertEquals, assertLessOrEqual, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertLessOrEqual, assertStringIncludes, assertThrows } from "@std/assert";
 import { afterAll, beforeAll, describe, it } from "bun:test";
+import { Changes } from "../../src/cli/serve/watch.ts";
 import { type Program, startProgram } from "../support/program.ts";
 import { pipe, temporaryFolder } from "../examples/workspace/testing.ts";
 import { maybe } from "../support/skip.ts";
@@ -231,6 +232,12 @@ describe("plue serve with a module", () => {
     const before = await count();
     await served.read("/explain");
     assertLessOrEqual(await count() - before, 52 * 12);
+  });
+});
+
+describe("Changes", () => {
+  it("names --no-watch if a folder cannot be watched", () => {
+    assertThrows(() => new Changes(["/no/such/plue.json"]), Error, "Start plue with --no-watch");
   });
 });
 

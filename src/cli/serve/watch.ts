@@ -7,8 +7,8 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, readFileSync, readlinkSync, watch } from "node:fs";
 import { basename, dirname, extname, join, relative, resolve } from "node:path";
 import process from "node:process";
-import { attemptOr } from "../../tool/mod.ts";
-import { type CommandIo, EXIT, type Terminal } from "../terminal.ts";
+import { attemptOr, describeThrown } from "../../tool/mod.ts";
+import { type CommandIo, EXIT, type Terminal, usageError } from "../terminal.ts";
 
 /** Marks a child process: `first`, or `again` for one that replaces another. */
 const VARIABLE = "PLUE_SUPERVISED";
@@ -137,11 +137,16 @@ export class Changes {
       const folder = dirname(file);
       folders.set(folder, (folders.get(folder) ?? new Set()).add(basename(file)));
     }
-    this.#watchers = [...folders].map(([folder, names]) =>
-      watch(folder, (_event, name) => {
-        if (name !== null && names.has(name)) this.#note();
-      })
-    );
+    this.#watchers = [...folders].map(([folder, names]) => {
+      try {
+        return watch(folder, (_event, name) => {
+          if (name !== null && names.has(name)) this.#note();
+        });
+      } catch (cause) {
+        const why = `${describeThrown(cause)}. Start plue with --no-watch`;
+        throw usageError(`Cannot watch the folder "${folder}": ${why}`, { cause });
+      }
+    });
   }
 
   async next(): Promise<undefined> {
