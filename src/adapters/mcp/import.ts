@@ -332,6 +332,8 @@ class McpImport implements ImportedMcpServer {
       // The list is compared as JSON first, because importing 5,000 tools takes half a second.
       const { skills } = this.#options;
       const listed = skills === undefined ? [] : await listSkills(client);
+      // The SDK returns empty lists of a client that was closed meanwhile.
+      if (client.getServerCapabilities() === undefined) throw new Error("The connection is closed");
       const text = JSON.stringify([list.tools, listed]);
       const isSame = text === this.#text && this.#sync.revision === this.#revision;
       if (isNotified && isSame) return;

@@ -325,6 +325,15 @@ describe("importMcpServer()", () => {
     await client.close();
   });
 
+  it("keeps the tools if the connection is closed before it reads the list", async () => {
+    const client = await connect(createMcpEndpoint(farRegistry().select(), {}), "legacy");
+    const server = await importMcpServer(client, { namespace: "far" });
+    await client.close();
+    await assertRejects(() => server.refresh(), Error, "The connection is closed");
+    assertEquals(server.tools.length, 5);
+    await server.close();
+  });
+
   it("stops connecting when its signal aborts", async () => {
     const signal = AbortSignal.abort(new Error("Enough"));
     await assertRejects(() => importMcpServer(URL_OF_MCP, { namespace: "far", signal }));
