@@ -139,6 +139,15 @@ describe("importMcpServer() with authorize", () => {
     assertEquals(server.calls.map(({ token }) => token), ["ann-1", "ann-2"]);
   });
 
+  it("does not report that a call has run if the connection of its caller cannot be opened", async () => {
+    await using server = await startServer();
+    server.reject("ann-1");
+    await using hub = await importFrom(server.url, () => "ann-1");
+    const { error } = await hub.fail("ann", "1");
+    assertEquals([error.code, error.ran, server.calls], ["unavailable", "no", []]);
+    assertStringIncludes(error.message, "the server sent HTTP status 401");
+  });
+
   it("sends no caller with the credential of the import's own connection", async () => {
     await using server = await startServer();
     const authProvider = { token: () => Promise.resolve("operator") };

@@ -76,8 +76,11 @@ const PATHS: { readonly [path: string]: (signal: AbortSignal) => unknown } = {
     await arrived;
   },
   "/refresh": () => tokens.refresh(KEY, () => Promise.resolve({ token: "new" })),
-  "/connection": (signal) =>
-    connections.use(undefined, { principal: "ann", signal } as never, () => Promise.resolve()),
+  async "/connection"(signal) {
+    const context = { principal: "ann", signal } as never;
+    const failure = await connections.use(undefined, context, () => Promise.resolve());
+    if (failure !== undefined) throw new Error("It failed");
+  },
   "/reconnection"(signal) {
     if (!isReconnecting) connection.connectLater();
     isReconnecting = true;

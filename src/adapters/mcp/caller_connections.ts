@@ -117,7 +117,7 @@ export class CallerConnections {
     tool: Tool | undefined,
     context: ToolContext,
     work: (connection: McpConnection) => Promise<Result>,
-  ): Promise<Result> {
+  ): Promise<Result | check.ToolFailure> {
     const credential = await this.#options.authorize(context);
     const { principal = null, signal } = context;
     const token = typeof credential === "string" ? credential : credential.token;
@@ -130,24 +130,38 @@ export class CallerConnections {
     own.calls++;
     own.stopTimer();
     try {
-      // Each call removes it: on Workers, its promise rejects if the first request has ended.
-      const ready = own.ready.catch((error) => {
-        this.#remove(key, own);
-        throw error;
+      const why = await this.#begin(key, own, tool, signal).catch((error) => {
+        signal.throwIfAborted();
+        this.#onError(withoutSecrets(error, [token]));
+        return `the MCP server cannot be reached. ${check.describeThrown(error)}`;
       });
-      await check.abortable(ready, signal);
-      const isCallable = this.#options.sharesList === true ||
-        await check.abortable(own.list.has(tool, own.connection), signal);
-      if (!isCallable) {
-        throw new CallFailure("unavailable", "the server does not list it for its caller");
-      }
-      return await work(own.connection);
+      if (why === undefined) return await work(own.connection);
+      const message = `Cannot call "${tool?.name}": ${why}`;
+      return check.ToolResult.error("unavailable", message, { ran: "no" });
     } finally {
       if (--own.calls === 0) {
         const idleMs = this.#connections.get(key) === own ? this.#options.idleMs ?? 60_000 : 0;
         own.stopTimer = check.systemClock.setTimeout(() => this.#remove(key, own), idleMs);
       }
     }
+  }
+
+  /** Waits for the connection. Returns the reason why the tool cannot be called, if there is one. */
+  async #begin(
+    key: string,
+    own: CallerConnection,
+    tool: Tool | undefined,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    // Each call removes it: on Workers, its promise rejects if the first request has ended.
+    const ready = own.ready.catch((error) => {
+      this.#remove(key, own);
+      throw error;
+    });
+    await check.abortable(ready, signal);
+    const isCallable = this.#options.sharesList === true ||
+      await check.abortable(own.list.has(tool, own.connection), signal);
+    return isCallable ? undefined : "the server does not list it for its caller";
   }
 
   close(): void {
