@@ -19,6 +19,7 @@ import {
   systemClock,
   type ToolContext,
   ToolResult,
+  within,
 } from "../../tool/mod.ts";
 import { wasNotSent } from "../http/runtime.ts";
 import { loadClient } from "./client_library.ts";
@@ -52,6 +53,8 @@ export interface ConnectionEvents {
   /** Receives `undefined` for a new connection, or the reason why there is none. Must not throw. */
   onState(error: unknown): void;
 }
+
+const END_SESSION_MS = 1_000;
 
 export class McpConnection {
   readonly #opener: ClientOpener;
@@ -122,7 +125,13 @@ export class McpConnection {
     const live = this.#live;
     this.#live = undefined;
     this.connectLater();
-    if (this.#opener.isOwn) await live?.close();
+    if (this.#opener.isOwn && live !== undefined) {
+      const { terminateSession } = Object(live.transport);
+      // Many servers keep a session until its client ends it.
+      const ended = terminateSession?.call(live.transport).catch(noop);
+      await within(systemClock, END_SESSION_MS, Promise.resolve(ended));
+      await live.close();
+    }
     await this.#opener.close?.();
   }
 

@@ -331,12 +331,14 @@ describe("an imported server that has lost its sessions", () => {
   const own = { authorize: () => "token" };
   const all: [number, string, object?][] = [[404, "ok"], [410, "ok"], [401, "unavailable"]];
   for (const [status, first, options] of [...all, [401, "threw", own]] as typeof all) {
-    it(`gets a new session after status ${status}, which means: ${first}`, async () => {
+    it(`gets a new session after status ${status}, which means: ${first}, and ends it`, async () => {
       let session = "first";
+      const ended: string[] = [];
       const answer = fetchRaw(({ id }) => resultOf(id, { tools: [tool("call")], content: [] }));
       const registry = new ToolRegistry();
-      await using _server = await importFrom(async (url, init = {}) => {
+      const server = await importFrom(async (url, init = {}) => {
         const sent = new Headers(init.headers).get("mcp-session-id") ?? session;
+        if (init.method === "DELETE") ended.push(sent);
         if (sent !== session) return new Response("no", { status });
         const response = await answer(url, init);
         response.headers.set("mcp-session-id", session);
@@ -347,6 +349,8 @@ describe("an imported server that has lost its sessions", () => {
       session = "second";
       const codes = [await call(), await call()].map((one) => one.ok ? "ok" : one.error.code);
       assertEquals(codes, [first, "ok"]);
+      await server.close();
+      assert(ended.includes(session));
     });
   }
 });
