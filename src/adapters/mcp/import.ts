@@ -59,8 +59,8 @@ export interface ImportMcpServerOptions
   /** The delays before a lost connection is reopened. A client as source is not reconnected. */
   readonly reconnect?: ReconnectOptions;
   /**
-   * The maximum size of one message of the server, in bytes. The whole list of tools may have a
-   * quarter of it. Does not apply to a client as source.
+   * The maximum size of one message of the server, in bytes. A whole list of tools or skills may have
+   * a quarter of it. Does not apply to a client as source.
    *
    * @default {16_777_216}
    */

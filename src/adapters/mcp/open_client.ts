@@ -4,9 +4,9 @@ import type {
   Client,
   ClientOptions,
   JSONRPCMessage,
+  JSONRPCRequest,
   JSONRPCResponse,
   JsonSchemaValidator,
-  ListToolsResult,
   StreamableHTTPClientTransportOptions,
   Transport,
 } from "@modelcontextprotocol/client";
@@ -292,16 +292,21 @@ async function newClient(
 ): Promise<Client> {
   const { Client } = await loadClient();
   class BoundedClient extends Client {
-    #listed: number | undefined;
+    #isListing = false;
+    #listed = 0;
     // The import of a list cannot be interrupted.
     readonly #maxList = maxBytes / 4;
 
-    override async listTools(...args: Parameters<Client["listTools"]>): Promise<ListToolsResult> {
-      this.#listed = 0;
+    /** Counts the pages of a list together. The types fit the overloads of the SDK. */
+    override async request(...args: never[]): Promise<never> {
+      const [{ method, params }] = args as readonly unknown[] as readonly [JSONRPCRequest];
+      const isList = method === "tools/list" || method === "skills/list";
+      if (isList && params?.["cursor"] === undefined) this.#listed = 0;
+      this.#isListing ||= isList;
       try {
-        return await super.listTools(...args);
+        return await Reflect.apply(super.request, this, args) as never;
       } finally {
-        this.#listed = undefined;
+        if (isList) this.#isListing = false;
       }
     }
 
@@ -322,13 +327,14 @@ async function newClient(
 
     /** Returns the response, or an error if the list becomes too large with this page. */
     #boundedPage(response: JSONRPCResponse): JSONRPCResponse {
-      if (this.#listed === undefined || !("result" in response)) return response;
-      const { tools } = response.result;
+      if (!this.#isListing || !("result" in response)) return response;
+      const { skills, tools = skills } = response.result;
       if (!Array.isArray(tools)) return response;
       this.#listed += JSON.stringify(tools).length;
       if (this.#listed <= this.#maxList) return response;
+      const list = skills === undefined ? "tools" : "skills";
       const message =
-        `its list of tools has more than ${this.#maxList} characters, which is the limit`;
+        `its list of ${list} has more than ${this.#maxList} characters, which is the limit`;
       return { jsonrpc: "2.0", id: response.id, error: { code: -32_000, message } };
     }
   }

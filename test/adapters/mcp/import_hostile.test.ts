@@ -1,5 +1,5 @@
 import { ToolDispatcher, ToolRegistry } from "@plue/tools";
-import { importMcpServer } from "@plue/tools/mcp";
+import { importMcpServer, skillCatalog } from "@plue/tools/mcp";
 import type { ImportPins } from "@plue/tools/pins";
 import { Client, InMemoryTransport, type JSONRPCMessage } from "@modelcontextprotocol/client";
 import { describe, it } from "bun:test";
@@ -122,24 +122,30 @@ describe("an imported server that sends too much", () => {
     await server.close();
   });
 
-  it("cannot be imported with a list that is too large, page by page", async () => {
-    let pages = 0;
-    await assertRejects(
-      () =>
-        importFrom(
-          fetchRaw(({ id }) =>
-            resultOf(id, {
-              tools: [tool(`page_${++pages}`, { description: "a".repeat(10 * KB) })],
-              nextCursor: String(pages),
-            })
-          ),
-          { maxMessageBytes: 256 * KB },
-        ),
-      Error,
-      "its list of tools has more than 65536 characters",
-    );
-    assertEquals(pages, 7);
-  });
+  for (const list of ["tools", "skills"]) {
+    it(`cannot be imported with a list of ${list} that is too large, page by page`, async () => {
+      let pages = 0;
+      const page = (name: string, description: string): object =>
+        list === "tools"
+          ? tool(name, { description })
+          : { uri: `skill://${name}/SKILL.md`, frontmatter: { name, description }, resources: [] };
+      const fetch = fetchRaw(({ id, method }) =>
+        resultOf(
+          id,
+          method === `${list}/list`
+            ? { [list]: [page(`p${++pages}`, "a".repeat(10 * KB))], nextCursor: String(pages) }
+            : { tools: [] },
+        )
+      );
+      const skills = await skillCatalog({});
+      await assertRejects(
+        () => importFrom(fetch, { skills, maxMessageBytes: 256 * KB }),
+        Error,
+        `its list of ${list} has more than 65536 characters`,
+      );
+      assertEquals(pages, 7);
+    });
+  }
 
   it("cannot be imported with pages without an end", async () => {
     let pages = 0;

@@ -16,7 +16,10 @@ export function greeting({ id, method }: RawMessage): object | undefined {
   if (method !== "initialize") return undefined;
   return resultOf(id, {
     protocolVersion: "2025-11-25",
-    capabilities: { tools: { listChanged: true } },
+    capabilities: {
+      tools: { listChanged: true },
+      extensions: { "io.modelcontextprotocol/skills": {} },
+    },
     serverInfo: { name: "raw", version: "1.0.0" },
   });
 }
