@@ -6,12 +6,14 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { generateKeyPair, jwtVerify, SignJWT } from "jose";
-import Provider from "oidc-provider";
+import Provider, { type InteractionResults } from "oidc-provider";
 
 export const CLIENT = {
   clientId: "plue",
   clientSecret: "the secret of the client, never seen elsewhere",
 };
+type Params = Readonly<Record<string, string>>;
+type Grant = { readonly client: object; readonly params: Params };
 const GRANT = "urn:ietf:params:oauth:grant-type:token-exchange";
 const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 const TYPE = "urn:ietf:params:oauth:token-type:";
@@ -103,18 +105,14 @@ class TestServer implements OAuthServer {
       rotateRefreshToken: () => true,
       findAccount: (_: unknown, id: string) => ({ accountId: id, claims: () => ({ sub: id }) }),
       features: { devInteractions: { enabled: false }, revocation: { enabled: true } },
-      interactions: {
-        url: (_: unknown, { uid }: { uid: string }) => `/interaction/${uid}`,
-      },
+      interactions: { url: (_, { uid }) => `/interaction/${uid}` },
       cookies: { keys: ["a key for cookies"] },
       pkce: { required: () => true },
     });
     this.#provider.registerGrantType(GRANT, async (context) => {
-      const { client, params } = context.oidc;
+      const { client, params } = context.oidc as Grant;
       const subject = await this.#provider.AccessToken.find(params["subject_token"] ?? "");
-      if (subject === undefined) {
-        throw Object.assign(new Error(), { error: "invalid_grant" });
-      }
+      if (subject === undefined) throw Object.assign(new Error(), { error: "invalid_grant" });
       if (params["requested_token_type"] === `${TYPE}id-jag`) {
         context.body = await this.#assert(subject.accountId, params);
         return;
@@ -131,7 +129,7 @@ class TestServer implements OAuthServer {
       ...["subject_token", "subject_token_type"],
     ]);
     this.#provider.registerGrantType(JWT_BEARER, async (context) => {
-      const { client, params } = context.oidc;
+      const { client, params } = context.oidc as Grant;
       const { issuer, trusted } = { issuer: this.url, trusted: this.trusted };
       const rules = { issuer: trusted, audience: issuer, typ: "oauth-id-jag+jwt" };
       const { payload } = await jwtVerify(params["assertion"] ?? "", SIGNING.publicKey, rules)
@@ -142,22 +140,15 @@ class TestServer implements OAuthServer {
       const access_token = await this.#newToken(`${payload.sub}@${payload["resource"]}`, client);
       context.body = { access_token, token_type: "Bearer", expires_in: this.lifetimeS };
     }, ["assertion", "resource", "scope"]);
-    for (
-      const kind of ["access_token", "refresh_token", "authorization_code"]
-    ) {
-      this.#provider.on(
-        `${kind}.saved`,
-        ({ jti }) => void this.issued.add(jti),
-      );
-    }
+    const add = ({ jti }: { jti: string }): void => void this.issued.add(jti);
+    this.#provider.on("access_token.saved", add).on("refresh_token.saved", add)
+      .on("authorization_code.saved", add);
     this.#callback = this.#provider.callback();
   }
 
   async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = request.url ?? "";
-    if (path.startsWith("/api/")) {
-      return await this.#answerApi(path, request, response);
-    }
+    if (path.startsWith("/api/")) return await this.#answerApi(path, request, response);
     if (path.startsWith("/interaction/")) {
       return await this.#agree(request, response);
     }
@@ -206,8 +197,7 @@ class TestServer implements OAuthServer {
   }
 
   /** Issues an assertion about a person for another server. */
-  async #assert(sub = "", params: Readonly<Record<string, string>>): Promise<object> {
-    const { audience = "", resource, scope } = params;
+  async #assert(sub = "", { audience = "", resource, scope }: Params): Promise<object> {
     const assertion = await new SignJWT({ resource, scope, client_id: CLIENT.clientId })
       .setProtectedHeader({ alg: "ES256", typ: "oauth-id-jag+jwt" })
       .setIssuer(this.url).setAudience(audience).setSubject(sub)
@@ -221,7 +211,7 @@ class TestServer implements OAuthServer {
     const token = new this.#provider.AccessToken({
       ...{ accountId, scope: "repo", gty: GRANT, expiresIn: this.lifetimeS },
       ...(client === undefined ? { clientId: CLIENT.clientId } : { client }),
-    });
+    } as never);
     return await token.save();
   }
 
@@ -243,10 +233,10 @@ class TestServer implements OAuthServer {
     const provider = this.#provider;
     const { prompt, params, session } = await provider.interactionDetails(request, response);
     const cookies = new URLSearchParams(request.headers.cookie?.replaceAll("; ", "&"));
-    let result: object = { login: { accountId: cookies.get("person") } };
+    let result: InteractionResults = { login: { accountId: cookies.get("person") ?? "" } };
     if (cookies.get("choice") === "deny") result = { error: "access_denied" };
     else if (prompt.name === "consent") {
-      const { client_id: clientId, scope } = params;
+      const { client_id: clientId, scope } = params as Params;
       const grant = new provider.Grant({ clientId, accountId: session?.accountId });
       if (scope) grant.addOIDCScope(scope);
       result = { consent: { grantId: await grant.save() } };
