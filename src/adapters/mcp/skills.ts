@@ -142,6 +142,8 @@ export class SkillCatalog implements BridgeSkills {
   #all: Skills | undefined;
   /** The skills that callers see, by the hidden folders. */
   #parts = new BoundedMap<string, Promise<Skills>>({ maxEntries: MAX_PARTS });
+  /** The same by the tools of the callers: a server's skills can name a million tools together. */
+  #seen = new WeakMap<readonly Tool[], Promise<Skills>>();
 
   /** @ignore Use {@linkcode skillCatalog}. */
   constructor(source: SkillFiles, options: SkillCatalogOptions) {
@@ -236,15 +238,17 @@ export class SkillCatalog implements BridgeSkills {
     });
   }
 
-  /** Returns the skills that the caller of a toolset sees. */
+  /** Returns the skills that the caller of a toolset sees, anew only if the caller's tools change. */
   #visible(toolset: Toolset): Promise<Skills> {
-    const hidden = this.skills.filter((skill) => !this.#isVisible(skill, toolset))
-      .map((skill) => this.#folderOf(skill));
-    return once(
-      this.#parts,
-      hidden.join("\n"),
-      () => this.#load(without(this.#all?.files ?? {}, hidden)),
-    );
+    return once(this.#seen, (toolset.bridge?.target ?? toolset).available(), () => {
+      const hidden = this.skills.filter((skill) => !this.#isVisible(skill, toolset))
+        .map((skill) => this.#folderOf(skill));
+      return once(
+        this.#parts,
+        hidden.join("\n"),
+        () => this.#load(without(this.#all?.files ?? {}, hidden)),
+      );
+    });
   }
 
   async #replace(source: string | undefined, files: Contents | undefined): Promise<void> {
@@ -257,6 +261,7 @@ export class SkillCatalog implements BridgeSkills {
     this.#all = all;
     this.#parts = new BoundedMap({ maxEntries: MAX_PARTS });
     this.#parts.set("", Promise.resolve(all));
+    this.#seen = new WeakMap();
   }
 
   async #load(files: Contents): Promise<Skills> {

@@ -1,3 +1,4 @@
+import { McpServer } from "@modelcontextprotocol/server";
 import { SkillsClient } from "@modelcontextprotocol/client/ext/skills";
 import { assertEquals, assertMatch, assertRejects, assertThrows } from "@std/assert";
 import { afterEach, describe, it } from "bun:test";
@@ -175,6 +176,22 @@ describe("a bridge with skills", () => {
   it("has the same texts without skills as before", () => {
     const { description } = createToolBridge(registry().select()).get("search_tools") ?? {};
     assertEquals(description?.includes("skill"), false);
+  });
+
+  it("chooses the skills of a caller once, until the tools or the skills change", async () => {
+    const skills = await skillCatalog(FILES, { onWarning() {} });
+    const toolset = registry().select({});
+    const { resolve } = toolset;
+    let count = 0;
+    toolset.resolve = (id) => (count++, resolve.call(toolset, id));
+    const attach = () => skills.attach(new McpServer({ name: "x", version: "1" }), toolset);
+    await attach();
+    const before = count;
+    await attach();
+    assertEquals([before > 0, count], [true, before]);
+    await skills.reload();
+    await attach();
+    assertEquals(count, 2 * before);
   });
 });
 
