@@ -10,6 +10,7 @@ import {
   type Answer,
   argumentsText,
   cleanText,
+  describeThrown,
   helpUrl,
   isObject,
   type Question,
@@ -18,6 +19,7 @@ import {
   type ToolFailure,
 } from "../tool/mod.ts";
 import { askedFields, readArguments } from "./arguments.ts";
+import { listenForCallbacks, readSettings } from "./serve/settings.ts";
 import { findTool, type Flags, toolsFrom, toolText } from "./show.ts";
 import { BASE_URL_ADVICE, type LoadedTools, unsentCalls } from "./sources/mod.ts";
 import { EXIT, EXIT_CODES, readInput, type Terminal, usageError } from "./terminal.ts";
@@ -32,16 +34,19 @@ const MAX_ARGUMENTS = 20_000;
  *
  * @param isApproved True for `--yes`: approvals are given without a question.
  * @param before Runs before a question, so that nothing else draws on the terminal.
+ * @param listen Serves the callback for browsers that give permission.
  */
 function answerOnTerminal(
   terminal: Terminal,
   isApproved: boolean,
   before: () => void,
+  listen: () => Promise<unknown>,
 ): NonNullable<DispatchContext["onQuestion"]> {
   let last: Promise<unknown> = Promise.resolve();
   return async (question, call) => {
     if (isApproved && question.kind === "approval") return { action: "accept" };
     if (question.resumes === true) {
+      await listen();
       before();
       terminal.note(cleanText(`${question.message}. Open this URL:`, MAX_TEXT));
       terminal.note(cleanText(question.url ?? "", MAX_URL));
@@ -158,7 +163,7 @@ export interface CallFlags extends Flags {
  */
 export async function callOnTerminal(
   request: { readonly name: string; readonly arguments: unknown },
-  { registry, toolset, dispatch, imports }: LoadedTools & { readonly toolset: Toolset },
+  { registry, toolset, dispatch, imports, callback }: LoadedTools & { readonly toolset: Toolset },
   flags: CallFlags,
   terminal: Terminal,
   print: (content: unknown) => void = (content) => printContent(content, terminal),
@@ -172,10 +177,16 @@ export async function callOnTerminal(
     ...(terminal.canAsk || yes === true ? { approve: "ask" } : {}),
     ...dispatch,
   }).withToolset(toolset);
+  let listening: Promise<AsyncDisposable> | undefined;
+  const listen = (): Promise<unknown> =>
+    listening ??= listenForCallbacks(
+      ...[callback, callback && [callback.path], readSettings(terminal.io.env)] as const,
+      (error) => terminal.warn(cleanText(describeThrown(error), MAX_TEXT)),
+    );
   const result = await dispatcher.dispatch(request, {
     signal: terminal.io.signal,
     timeoutMs: timeout,
-    onQuestion: answerOnTerminal(terminal, yes === true, () => meanwhile.pause()),
+    onQuestion: answerOnTerminal(terminal, yes === true, () => meanwhile.pause(), listen),
     progress: (step) => meanwhile.progress(step),
     output: (value) => meanwhile.line(value),
     metadata: (value) => {
@@ -184,6 +195,7 @@ export async function callOnTerminal(
       if (type !== "error" && type !== "call") meanwhile.line(value);
     },
   });
+  await (await listening)?.[Symbol.asyncDispose]();
   meanwhile.pause();
   if (terminal.isJson) terminal.printJson(result);
   else if (result.ok) print(result.content);

@@ -5,6 +5,7 @@ import { describe, it } from "bun:test";
 import { EXIT_CODES } from "../../src/cli/terminal.ts";
 import { HTTP_STATUS } from "../../src/tool/mod.ts";
 import data from "./commands.json" with { type: "json" };
+import { freePort } from "../support/free_port.ts";
 import { folder, plue } from "./support.ts";
 
 const TOOLS = join(import.meta.dirname, "tools.mjs");
@@ -264,6 +265,31 @@ describe("plue call", () => {
     });
     assertEquals(code, 130);
     assertStringIncludes(stderr, "aborted: ");
+  });
+
+  it("serves the callback of its module while it waits for a permission", async () => {
+    const module = await files.write(
+      "permission.mjs",
+      `let connect;
+const connected = new Promise((resolve) => connect = resolve);
+export const callback = Object.assign(() => (connect(), new Response()), { path: "/connected" });
+export const whoami = {
+  name: "whoami", description: "Waits for a permission.", risk: "safe",
+  async execute(_, { ask }) {
+    const url = "http://localhost/auth";
+    await ask("hub", { kind: "authorization", message: "Allow it", url, resumes: true });
+    return await connected.then(() => "ann");
+  },
+};`,
+    );
+    const env = { PORT: String(await freePort()) };
+    const connected = `http://127.0.0.1:${env.PORT}/connected`;
+    const { code, stdout } = await plue(["call", "-f", module, "whoami"], {
+      env,
+      // The command may end before its answer to the browser.
+      heard: (text) => text.includes("/auth") && fetch(connected).catch(() => {}),
+    });
+    assertEquals([code, stdout], [0, "ann\n"]);
   });
 
   it("does not call a tool that is hidden from the caller", async () => {

@@ -189,17 +189,17 @@ export async function listen(
 }
 
 /**
- * Listens only for callbacks, while a server uses standard input. A failure is reported: another
- * process with the same tools may listen already.
+ * Listens for callbacks only. A failure is reported: another process with the same tools may listen
+ * already.
  */
 export async function listenForCallbacks(
-  fetch: FetchHandler,
+  fetch: FetchHandler | undefined,
   paths: readonly string[] = [],
   settings: Pick<ServeSettings, "host" | "port">,
   log: (error: unknown) => void,
 ): Promise<AsyncDisposable> {
   const serve: FetchHandler = (request, server) =>
-    paths.includes(new URL(request.url).pathname)
+    fetch !== undefined && paths.includes(new URL(request.url).pathname)
       ? fetch(request, server)
       : new Response(null, { status: 404 });
   const listening = paths.length === 0 ? undefined : await listen(serve, settings).catch(log);
