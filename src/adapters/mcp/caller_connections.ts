@@ -182,7 +182,8 @@ export class CallerConnections {
       requestInit: { ...requestInit, headers },
       fetch: async (...request) => {
         const response = await fetch(...request);
-        if (response.status !== 401) return response;
+        // The end of an old session must not replace a newer token.
+        if (response.status !== 401 || request[1]?.method === "DELETE") return response;
         // The next call gets another connection: the Rust SDK sends this status for a lost session.
         const own = this.#connections.get(key);
         if (own?.connection === connection) {

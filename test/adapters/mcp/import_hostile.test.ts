@@ -334,7 +334,9 @@ describe("an imported server with a failed response", () => {
 });
 
 describe("an imported server that has lost its sessions", () => {
-  const own = { authorize: () => "token" };
+  let rejections = 0;
+  const reject = () => Promise.resolve(void rejections++);
+  const own = { authorize: () => ({ token: "token", reject }) };
   const all: [number, string, object?][] = [[404, "ok"], [410, "ok"], [401, "unavailable"]];
   for (const [status, first, options] of [...all, [401, "threw", own]] as typeof all) {
     it(`gets a new session after status ${status}, which means: ${first}, and ends it`, async () => {
@@ -357,6 +359,7 @@ describe("an imported server that has lost its sessions", () => {
       assertEquals(codes, [first, "ok"]);
       await server.close();
       assert(ended.includes(session));
+      assertEquals(rejections, options === own ? 1 : 0);
     });
   }
 });
