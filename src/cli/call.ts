@@ -19,7 +19,8 @@ import {
   type ToolFailure,
 } from "../tool/mod.ts";
 import { askedFields, readArguments } from "./arguments.ts";
-import { listenForCallbacks, readSettings } from "./serve/settings.ts";
+import { readSettings } from "./serve/settings.ts";
+import { listenForCallbacks } from "./serve/stdio.ts";
 import { findTool, type Flags, toolsFrom, toolText } from "./show.ts";
 import { BASE_URL_ADVICE, type LoadedTools, unsentCalls } from "./sources/mod.ts";
 import { EXIT, EXIT_CODES, readInput, type Terminal, usageError } from "./terminal.ts";

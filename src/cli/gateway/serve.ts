@@ -8,15 +8,9 @@ import { toolPins } from "../../adapters/pins/mod.ts";
 import { attemptOr, cleanText, defined, describeThrown, noop } from "../../tool/mod.ts";
 import { selectionOf } from "../show.ts";
 import { logText, openJournal, openSkills, tokenCaller } from "../serve/service.ts";
-import {
-  listen,
-  listenForCallbacks,
-  readSettings,
-  type ServeFlags,
-  urlOf,
-} from "../serve/settings.ts";
+import { listen, readSettings, type ServeFlags, urlOf } from "../serve/settings.ts";
 import { openState, refreshing } from "../serve/state.ts";
-import { serveStdio } from "../serve/stdio.ts";
+import { listenForCallbacks, serveStdio } from "../serve/stdio.ts";
 import { Changes } from "../serve/watch.ts";
 import { openShared } from "../store.ts";
 import {

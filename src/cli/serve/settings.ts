@@ -158,7 +158,7 @@ interface Listening {
   close(): Promise<void>;
 }
 
-type FetchHandler = (request: Request, server?: unknown) => Response | Promise<Response>;
+export type FetchHandler = (request: Request, server?: unknown) => Response | Promise<Response>;
 
 interface DenoServe {
   serve(
@@ -186,24 +186,6 @@ export async function listen(
       : `the operating system answered ${String(code)}; is HOST an address of this machine?`;
     throw usageError(`Cannot serve on ${hostname}, port ${port}: ${why}`, { cause });
   }
-}
-
-/**
- * Listens for callbacks only. A failure is reported: another process with the same tools may listen
- * already.
- */
-export async function listenForCallbacks(
-  fetch: FetchHandler | undefined,
-  paths: readonly string[] = [],
-  settings: Pick<ServeSettings, "host" | "port">,
-  log: (error: unknown) => void,
-): Promise<AsyncDisposable> {
-  const serve: FetchHandler = (request, server) =>
-    fetch !== undefined && paths.includes(new URL(request.url).pathname)
-      ? fetch(request, server)
-      : new Response(null, { status: 404 });
-  const listening = paths.length === 0 ? undefined : await listen(serve, settings).catch(log);
-  return { [Symbol.asyncDispose]: async () => await listening?.close() };
 }
 
 function listenOnBun(fetch: FetchHandler, hostname: string, port: number): Listening {

@@ -12,6 +12,7 @@ import type { Toolset } from "../../select/mod.ts";
 import { cleanText, describeThrown, isObject, type JsonSchema } from "../../tool/mod.ts";
 import { eventsIn } from "../sources/service.ts";
 import { type CommandIo, EXIT } from "../terminal.ts";
+import { type FetchHandler, listen, type ServeSettings } from "./settings.ts";
 
 /** Not a real address: the endpoint is called as a function. */
 const ADDRESS = "http://localhost/mcp";
@@ -55,6 +56,24 @@ export async function serveStdio(
   connection.abort(io.signal.aborted);
   await Promise.all(running);
   return EXIT.ok;
+}
+
+/**
+ * Listens for callbacks only. A failure is reported: another process with the same tools may listen
+ * already.
+ */
+export async function listenForCallbacks(
+  fetch: FetchHandler | undefined,
+  paths: readonly string[] = [],
+  settings: Pick<ServeSettings, "host" | "port">,
+  log: (error: unknown) => void,
+): Promise<AsyncDisposable> {
+  const serve: FetchHandler = (request, server) =>
+    fetch !== undefined && paths.includes(new URL(request.url).pathname)
+      ? fetch(request, server)
+      : new Response(null, { status: 404 });
+  const listening = paths.length === 0 ? undefined : await listen(serve, settings).catch(log);
+  return { [Symbol.asyncDispose]: async () => await listening?.close() };
 }
 
 type Endpoint = Pick<McpEndpoint, "fetch">;

@@ -38,7 +38,7 @@ const MAX_PAGES = 64;
 const MAX_ANSWER = 64 * 1_024 * 1_024;
 
 const ANSWER_MS = 30_000;
-/** The time limit of a service that waits for a person, longer than the service's own: 20 minutes. */
+/** The time limit for a service that waits for a person, longer than its own: 20 minutes. */
 const PERSON_MS = 1_200_000;
 
 const MAX_REDIRECTS = 5;
@@ -180,7 +180,6 @@ async function* callRemotely(
   });
   let path = `/tools/${encodeURIComponent(id)}/execute`;
   let body: unknown = { arguments: params, callId: context.callId };
-  let isForPerson = false;
   for (let round = 1;; round++) {
     // If this call is suspended and resumed, the service's call must not begin again.
     let begins = false;
@@ -188,14 +187,7 @@ async function* callRemotely(
     let pending: Waiting | null = null;
     if (begins) {
       const started = (place: string): void => void (task = place);
-      const { deadline } = CallContext.callOf(context) ?? {};
-      const resumeTime = isForPerson ? deadline?.suspend(PERSON_MS) : undefined;
-      let outcome: Outcome;
-      try {
-        outcome = yield* run(service, path, body, context, started);
-      } finally {
-        resumeTime?.();
-      }
+      const outcome = yield* run(service, path, body, context, started);
       if ("ok" in outcome) {
         task = undefined;
         return outcome.ok ? outcome.content : outcome;
@@ -211,7 +203,6 @@ async function* callRemotely(
     const { questions, ticket } = waiting;
     ({ path } = waiting);
     task = ticket === undefined ? path : undefined;
-    isForPerson = questions.some(({ resumes }) => resumes);
     const answers: Record<string, Answer> = {};
     for (const [index, question] of questions.entries()) {
       // The service cannot distinguish the callers, so one would act with another one's account.
@@ -223,6 +214,9 @@ async function* callRemotely(
       setOwn(answers, question.key, await context.ask(`asks.${round}.${index}`, fields));
     }
     body = { answers, ...(ticket && { ticket }) };
+    // The service ends its call in time, but a person may need longer.
+    const isForPerson = questions.some(({ resumes }) => resumes);
+    if (isForPerson) CallContext.callOf(context)?.deadline.suspend(PERSON_MS);
   }
 }
 
