@@ -104,7 +104,9 @@ describe("plue serve -c", () => {
   });
 
   it("gives each caller the rights of the file, and rejects others", async () => {
-    await files.write("tools.mjs", MODULE);
+    const rule = `export const rule = { name: "rule", risk: "safe", roles: ["boss"],
+      description: "Rules.", execute: () => 1 };`;
+    await files.write("tools.mjs", MODULE + rule);
     const secret = "a secret that has 32 characters.";
     await using served = await gateway("callers.json", {
       sources: { own: { from: "tools.mjs" } },
@@ -113,7 +115,10 @@ describe("plue serve -c", () => {
           ann: { token: "${ANN}", maxRisk: "safe" },
           bob: { token: "bob-bob-bob-bob-bob" },
         },
-        jwt: [{ issuer: "https://id.example", audience: "plue", secret, maxRisk: "safe" }],
+        jwt: [
+          { issuer: "https://down.example", audience: "plue", jwksUrl: "http://127.0.0.1:9/" },
+          { issuer: "https://id.example", audience: "plue", secret, maxRisk: "safe" },
+        ],
       },
     }, { ANN: "ann-ann-ann-ann-ann" });
     const exp = Math.floor(Date.now() / 1000) + 600;
@@ -123,6 +128,13 @@ describe("plue serve -c", () => {
     assertEquals(await served.tools(bearer("ann-ann-ann-ann-ann")), ["greet", "hold"]);
     assertEquals(await served.tools(bearer("bob-bob-bob-bob-bob")), ["greet", "hold", "wipe"]);
     assertEquals(await served.tools(bearer(jwt)), ["greet", "hold"]);
+    const boss = await sign({ ...claims, role: "boss" }, secret);
+    assertEquals(await served.tools(bearer(boss)), ["greet", "hold", "rule"]);
+    const curve = { name: "ECDSA", namedCurve: "P-256" };
+    const { privateKey } = await crypto.subtle.generateKey(curve, true, ["sign", "verify"]);
+    const down = await sign({ ...claims, iss: "https://down.example" }, privateKey, "ES256");
+    const answer = String(await served.call("greet", { who: "x" }, bearer(down)));
+    assertStringIncludes(answer, "issuer_unavailable");
     for (const headers of [{}, bearer("other-other-other-other"), bearer(foreign)]) {
       const answer = String(await served.call("greet", { who: "x" }, headers));
       assertStringIncludes(answer, "unauthorized");
@@ -132,6 +144,28 @@ describe("plue serve -c", () => {
       const { status } = await fetch(`${served.url}/tools`, { headers: bearer(expired) });
       assertEquals(status, 401);
     }
+  });
+
+  it("applies the rules, the labels and the limits of the file", async () => {
+    await using server = await upstream();
+    const mail = { reads: ["private"], sends: true };
+    await using served = await gateway("rules.json", {
+      sources: { far: { url: server.mcp, risk: "low" }, mail: { url: server.mcp, labels: mail } },
+      rules: [
+        { tool: "far:greet", when: { "/who": { const: "Ann" } }, else: "deny" },
+        { tool: "mail:*", noTrifecta: true, else: "deny" },
+      ],
+      limits: { requestsPerMinute: 5 },
+      callers: { tokens: { ann: { token: "ann-ann-ann-ann-ann" } } },
+    });
+    const call = async (tool: string, who: string) =>
+      String(await served.call(tool, { who }, bearer("ann-ann-ann-ann-ann"))).split(":", 1)[0];
+    assertEquals(await call("far:greet", "Ann"), "Hello, Ann");
+    assertEquals(await call("far:greet", "Bob"), "denied");
+    // Tools of other servers produce untrusted data.
+    assertEquals(await call("mail:greet", "Ann"), "denied");
+    const last = [await call("far:greet", "Ann"), await call("far:greet", "Ann")];
+    assertEquals([...last, await call("far:greet", "Ann")], [...last, "rate_limited"]);
   });
 
   it("applies a changed file, and lets running calls of a removed source finish", async () => {
@@ -353,6 +387,18 @@ createInterface({ input: process.stdin }).on("line", (line) => {
       const words = ["serve", "-c", await files.write("fields.json", settings)];
       await rejects(words, `Cannot use "${Object.keys(field)[0]}" for "tools.mjs"`);
     }
+  });
+
+  it("rejects the options of calls of a second module", async () => {
+    const sources: Record<string, object> = {};
+    for (const name of ["one", "two"]) {
+      const tool = `{ name: "${name}", description: "Runs.", execute: () => 1 }`;
+      const options = `export const dispatch = { timeoutMs: 1_000 };`;
+      const from = await files.write(`${name}.mjs`, `export const ${name} = ${tool};\n${options}`);
+      sources[name] = { from };
+    }
+    const words = ["serve", "-c", await files.write("options.json", { sources })];
+    await rejects(words, "its module and another part export options of all calls");
   });
 
   it("rejects sources and flags that the file has instead", async () => {

@@ -97,6 +97,30 @@ describe("the tenants of plue serve -c", () => {
     assertEquals(page.status, 401);
   });
 
+  it("have pins of their own in one file", async () => {
+    const source = (name: string) => ({ from: `${name}.json`, pins: "pins.json" });
+    for (const name of ["acme", "beta", "own"]) {
+      await files.write(`${name}.json`, [{
+        type: "function",
+        function: { name: "read", description: `Reads ${name}.`, parameters: { type: "object" } },
+      }]);
+    }
+    await using served = await gateway("pinned.json", {
+      selection: { maxRisk: "high" },
+      sources: { crm: source("own") },
+      tenants: {
+        acme: { sources: { crm: source("acme") } },
+        beta: { sources: { crm: source("beta") } },
+      },
+      callers: { tokens: { ann: caller("ann", "acme"), bob: caller("bob", "beta") } },
+    });
+    for (const [name, tenant] of [["ann", "acme"], ["bob", "beta"]] as const) {
+      const headers = bearer(token(name));
+      const { tools } = await (await fetch(`${served.url}/t/${tenant}/tools`, { headers })).json();
+      assertEquals(tools.map((tool: object) => Object(tool).description), [`Reads ${tenant}.`]);
+    }
+  });
+
   it("do not use the space of another tenant for results and questions", async () => {
     const module = `const parameters = { type: "object", properties: { text: { type: "string" } } };
 const more = { description: "Is for the test.", risk: "safe", parameters };
