@@ -128,13 +128,7 @@ interface Program {
   once(event: "close" | "error", listener: () => void): void;
 }
 
-interface RunningProgram {
-  readonly opener: ClientOpener;
-  readonly program: Program;
-  readonly ended: Promise<void>;
-}
-
-const running = new Set<RunningProgram>();
+const running = new Set<{ opener: ClientOpener; program: Program; ended: Promise<void> }>();
 
 /** Ends the programs that would outlive this process. */
 function killAll(): void {

@@ -120,11 +120,6 @@ export interface ClientInput {
   readonly state?: string | undefined;
 }
 
-export interface Continuation {
-  readonly ticket: string;
-  readonly answers: Answers;
-}
-
 /** Separates the keys of the questions from the ticket in `requestState`. */
 const END_OF_KEYS = "|";
 /** Marks the key of a question whose form has a single field. */
@@ -150,7 +145,7 @@ export class CallQuestions {
    * not asked are dropped, as MCP requires: the dispatcher would reject them. The keys here are
    * only for that: the ticket is authenticated, and contains the keys too.
    */
-  continuation(): Continuation | undefined {
+  continuation(): { readonly ticket: string; readonly answers: Answers } | undefined {
     const { state, responses = {} } = this.#input;
     if (state === undefined) return undefined;
     const end = state.indexOf(END_OF_KEYS);

@@ -6,14 +6,9 @@ import { describeThrown, isThenable, type Tool } from "../../tool/mod.ts";
 import { fullName } from "./file.ts";
 import type { Source } from "./source.ts";
 
-interface Owner {
-  readonly source: Source;
-  /** The registry of the source that runs the tool. A view and a placeholder are not in it. */
-  readonly host: Registry | undefined;
-}
-
 export class GatewayRegistry extends ToolRegistry {
-  readonly #owners = new WeakMap<Tool, Owner>();
+  /** `host` is the registry of the source that runs the tool. Views and placeholders have none. */
+  readonly #owners = new WeakMap<Tool, { source: Source; host: Registry | undefined }>();
   readonly #onProblem: (message: string) => void;
   #sources: readonly Source[] = [];
 
