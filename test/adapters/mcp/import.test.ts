@@ -327,11 +327,10 @@ describe("importMcpServer()", () => {
 
   it("keeps the tools if the connection is closed before it reads the list", async () => {
     const client = await connect(createMcpEndpoint(farRegistry().select(), {}), "legacy");
-    const server = await importMcpServer(client, { namespace: "far" });
+    await using server = await importMcpServer(client, { namespace: "far" });
     await client.close();
     await assertRejects(() => server.refresh(), Error, "The connection is closed");
     assertEquals(server.tools.length, 5);
-    await server.close();
   });
 
   it("stops connecting when its signal aborts", async () => {

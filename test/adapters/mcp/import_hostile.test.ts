@@ -168,7 +168,7 @@ describe("an imported server that sends too much", () => {
     let open = 0;
     let most = 0;
     const registry = new ToolRegistry();
-    const server = await importFrom(
+    await using server = await importFrom(
       fetchRaw(async (message) => {
         if (message.method === undefined) {
           most = Math.max(most, ++open);
@@ -185,7 +185,6 @@ describe("an imported server that sends too much", () => {
     await new ToolDispatcher(registry).dispatch({ name: "far:call", arguments: {} });
     release.resolve();
     assert(most > 0 && most <= 16, `${most} answers at once`);
-    await server.close();
   });
 
   /** A client of a server that sends `list_changed` after each list. */
@@ -244,12 +243,11 @@ describe("an imported server that sends too much", () => {
         return Promise.resolve({ ...result, held: [], approve: () => Promise.reject(new Error()) });
       },
     };
-    const server = await importMcpServer(client, { namespace: "far", pins });
+    await using server = await importMcpServer(client, { namespace: "far", pins });
     await changed.promise;
     assertEquals([lists(), imported], [3, ["Is the same.", "Differs."]]);
     await server.refresh();
     assertEquals(imported.length, 3);
-    await server.close();
   });
 
   it("has its stream reopened at a bounded pace", async () => {

@@ -128,10 +128,9 @@ describe("importMcpServer() with pins", () => {
   });
 
   it("has nothing to approve without pins", async () => {
-    const server = await importFar(createMcpEndpoint(new ToolRegistry({ tools: [ADD] })));
+    await using server = await importFar(createMcpEndpoint(new ToolRegistry({ tools: [ADD] })));
     assertEquals(server.held, []);
     await assertRejects(() => server.approve("far:add"), TypeError, "the import has no pins");
-    await server.close();
   });
 });
 
@@ -160,12 +159,13 @@ describe("importMcpServer() with choices per tool", () => {
   it("warns of names similar to the names of other tools in the registry", async () => {
     const registry = new ToolRegistry({ tools: [toolOf("aud", undefined, { namespace: "near" })] });
     const tools = [{ ...SEND, name: "near__aud" }, { ...SEND, name: "Send" }, SEND];
-    const server = await importFar(createMcpEndpoint(new ToolRegistry({ tools })), { registry });
+    await using server = await importFar(createMcpEndpoint(new ToolRegistry({ tools })), {
+      registry,
+    });
     const looks = server.warnings.filter(({ rule }) => rule === "look-alike");
     assertEquals(looks.map(({ tool }) => tool), ["far:near__aud", "far:send"]);
     assertEquals(registry.getTool("far:send")?.risk, "high");
     await server.refresh();
     assertEquals(registry.getTool("far:Send")?.risk, "medium");
-    await server.close();
   });
 });

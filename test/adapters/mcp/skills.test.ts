@@ -178,20 +178,19 @@ describe("a bridge with skills", () => {
     assertEquals(description?.includes("skill"), false);
   });
 
-  it("chooses the skills of a caller once, until the tools or the skills change", async () => {
+  it("chooses the skills of a caller once, until the skills change", async () => {
     const skills = await skillCatalog(FILES, { onWarning() {} });
-    const toolset = registry().select({});
+    const toolset = registry().select();
     const { resolve } = toolset;
+    const counts: number[] = [];
     let count = 0;
     toolset.resolve = (id) => (count++, resolve.call(toolset, id));
-    const attach = () => skills.attach(new McpServer({ name: "x", version: "1" }), toolset);
-    await attach();
-    const before = count;
-    await attach();
-    assertEquals([before > 0, count], [true, before]);
-    await skills.reload();
-    await attach();
-    assertEquals(count, 2 * before);
+    for (const work of [() => {}, () => {}, () => skills.reload()]) {
+      await work();
+      await skills.attach(new McpServer({ name: "x", version: "1" }), toolset);
+      counts.push(count);
+    }
+    assertEquals(counts.map((one) => one / Number(counts[0])), [1, 1, 2]);
   });
 });
 
@@ -297,10 +296,9 @@ describe("importMcpServer({ skills })", () => {
     const { server } = await imported({ ...theirs });
     const { skills } = await serving();
     const onError = (error: unknown) => void errors.push(String(error));
-    const source = await importReplaced(server, ["A note.", "A lie!!"], { skills, onError });
+    await using source = await importReplaced(server, ["A note.", "A lie!!"], { skills, onError });
     assertEquals(errors, ['Error: Cannot import the skill "skill://pay-well/SKILL.md"']);
     assertEquals(skills.skills.filter(({ uri }) => uri.includes("far")).length, 1);
-    await source.close();
   });
 
   it("omits a skill whose path means the same to the pins as an approved one", async () => {
@@ -322,22 +320,20 @@ describe("importMcpServer({ skills })", () => {
     const { server } = await imported({ ...theirs });
     const { skills } = await serving();
     const paths = ["pay-well/a%20b", "pay-well/../a%20b"] as const;
-    const source = await importReplaced(server, paths, { skills });
+    await using source = await importReplaced(server, paths, { skills });
     const files = { "x/../SKILL.md": new Uint8Array() };
     await assertRejects(() => skills.import("other", files), Error, "..");
     await skills.reload();
     const theirUris = skills.skills.map(({ uri }) => uri).filter((uri) => uri.includes("far"));
     assertEquals(theirUris, ["skill://far/wipe-well/SKILL.md"]);
-    await source.close();
   });
 
   it("imports the tools of a server without skills as before", async () => {
     const { skills } = await serving();
     const near = new ToolRegistry();
     const server = createMcpEndpoint(registry(), { openExecution: true });
-    const source = await importFar(server, { registry: near, skills });
+    await using source = await importFar(server, { registry: near, skills });
     const result = await new ToolDispatcher(near).dispatch({ name: "far:bank.pay" });
     assertEquals(result.ok && result.content, "paid");
-    await source.close();
   });
 });
