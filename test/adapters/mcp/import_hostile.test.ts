@@ -168,7 +168,7 @@ describe("an imported server that sends too much", () => {
     let open = 0;
     let most = 0;
     const registry = new ToolRegistry();
-    await using server = await importFrom(
+    await using _server = await importFrom(
       fetchRaw(async (message) => {
         if (message.method === undefined) {
           most = Math.max(most, ++open);

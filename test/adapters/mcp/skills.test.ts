@@ -296,7 +296,7 @@ describe("importMcpServer({ skills })", () => {
     const { server } = await imported({ ...theirs });
     const { skills } = await serving();
     const onError = (error: unknown) => void errors.push(String(error));
-    await using source = await importReplaced(server, ["A note.", "A lie!!"], { skills, onError });
+    await using _source = await importReplaced(server, ["A note.", "A lie!!"], { skills, onError });
     assertEquals(errors, ['Error: Cannot import the skill "skill://pay-well/SKILL.md"']);
     assertEquals(skills.skills.filter(({ uri }) => uri.includes("far")).length, 1);
   });
@@ -320,7 +320,7 @@ describe("importMcpServer({ skills })", () => {
     const { server } = await imported({ ...theirs });
     const { skills } = await serving();
     const paths = ["pay-well/a%20b", "pay-well/../a%20b"] as const;
-    await using source = await importReplaced(server, paths, { skills });
+    await using _source = await importReplaced(server, paths, { skills });
     const files = { "x/../SKILL.md": new Uint8Array() };
     await assertRejects(() => skills.import("other", files), Error, "..");
     await skills.reload();
@@ -332,7 +332,7 @@ describe("importMcpServer({ skills })", () => {
     const { skills } = await serving();
     const near = new ToolRegistry();
     const server = createMcpEndpoint(registry(), { openExecution: true });
-    await using source = await importFar(server, { registry: near, skills });
+    await using _source = await importFar(server, { registry: near, skills });
     const result = await new ToolDispatcher(near).dispatch({ name: "far:bank.pay" });
     assertEquals(result.ok && result.content, "paid");
   });
