@@ -179,11 +179,13 @@ export async function callOnTerminal(
     ...dispatch,
   }).withToolset(toolset);
   let listening: Promise<AsyncDisposable> | undefined;
-  const listen = (): Promise<unknown> =>
-    listening ??= listenForCallbacks(
-      ...[callback, callback && [callback.path], readSettings(terminal.io.env)] as const,
+  const listen = async (): Promise<void> => {
+    if (callback === undefined) return;
+    await (listening ??= listenForCallbacks(
+      ...[callback, [callback.path], readSettings({ PORT: terminal.io.env["PORT"] })] as const,
       (error) => terminal.warn(cleanText(describeThrown(error), MAX_TEXT)),
-    );
+    ));
+  };
   const result = await dispatcher.dispatch(request, {
     signal: terminal.io.signal,
     timeoutMs: timeout,

@@ -282,7 +282,8 @@ export const whoami = {
   },
 };`,
     );
-    const env = { PORT: String(await freePort()) };
+    // The address is one of this machine, whatever the address of a server is.
+    const env = { HOST: "0.0.0.0", PORT: String(await freePort()) };
     const connected = `http://127.0.0.1:${env.PORT}/connected`;
     const { code, stdout } = await plue(["call", "-f", module, "whoami"], {
       env,
