@@ -186,7 +186,9 @@ export class ProviderClient {
       // Another text than the name of an error may be a token that the server repeats.
       const name = /^[a-z_]+$/i.test(answer) ? answer : "an error without a name";
       const isMissing = /oauth4webapi/.test(message);
-      const failed = isMissing ? 'run "npm install oauth4webapi" first' : code ?? "no answer";
+      // The code of a timeout is a number.
+      const other = check.isText(code) ? code : "no answer";
+      const failed = isMissing ? 'run "npm install oauth4webapi" first' : other;
       const why = check.cleanText(String(isAnswer ? name : failed), 100);
       // Jira rejects a grant with this error of a client, and status 403.
       const isJira = status === 403 && why === "unauthorized_client";
@@ -200,10 +202,12 @@ export class ProviderClient {
   }
 }
 
-async function boundedFetch(url: string, request: object): Promise<Response> {
+async function boundedFetch(url: string, request: RequestInit): Promise<Response> {
   const { status, body } = await fetch(url, request);
-  // A response that is too large is not JSON either.
-  const text = await boundedText(body, 1_048_576) ?? "";
+  // After a garbage collection, Deno does not end a body at an abort. A response that is too large is
+  // not JSON either.
+  const whole = boundedText(body, 1_048_576);
+  const text = await check.abortable(whole, request.signal ?? undefined) ?? "";
   // The library would reject null, lists, and an ID token, whose issuer may be unknown here.
   const clean = (name: string, value: unknown): unknown =>
     name && (name === "id_token" || typeof value === "object") ? undefined : value;

@@ -43,6 +43,25 @@ describe("ProviderClient", () => {
     }
   });
 
+  it("rejects a response that does not end in time, even if fetch ignores its signal", async () => {
+    const { fetch, AbortSignal: { timeout } } = globalThis;
+    const late = new AbortController();
+    const about = { tokenEndpoint: "https://example.com/token", clientId: "plue" };
+    const client = new oauth.ProviderClient("test", "hub", about);
+    const message = await new Promise((resolve) => {
+      AbortSignal.timeout = () => late.signal;
+      globalThis.fetch = Object.assign(() => {
+        setTimeout(() => late.abort());
+        setTimeout(() => setTimeout(resolve, 0, "it waits"));
+        return Promise.resolve(new Response(new ReadableStream()));
+      }, fetch);
+      client.refresh("token").catch((error) => resolve(error.message));
+    });
+    Object.assign(globalThis, { fetch });
+    AbortSignal.timeout = timeout;
+    assertEquals(message, 'Cannot get a token of "hub": no answer');
+  });
+
   it("sends a client and its secret so that a server need not decode them, if they have no reserved characters", async () => {
     const sent: (string | null)[] = [];
     for (const clientSecret of ["a-b_c.~27", "a b:%"]) {
