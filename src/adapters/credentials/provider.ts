@@ -204,10 +204,8 @@ export class ProviderClient {
 
 async function boundedFetch(url: string, request: RequestInit): Promise<Response> {
   const { status, body } = await fetch(url, request);
-  // After a garbage collection, Deno does not end a body at an abort. A response that is too large is
-  // not JSON either.
-  const whole = boundedText(body, 1_048_576);
-  const text = await check.abortable(whole, request.signal ?? undefined) ?? "";
+  // A response that is too large is not JSON either.
+  const text = await boundedText(body, 1_048_576, request.signal) ?? "";
   // The library would reject null, lists, and an ID token, whose issuer may be unknown here.
   const clean = (name: string, value: unknown): unknown =>
     name && (name === "id_token" || typeof value === "object") ? undefined : value;

@@ -54,12 +54,17 @@ export async function readText(
   }
 }
 
-/** Reads the text of a body; `undefined` if it exceeds `maxBytes`. */
+/**
+ * Reads the text of a body; `undefined` if it exceeds `maxBytes`. The signal ends the body, which the
+ * signal of the request does not do on Deno after a garbage collection.
+ */
 export async function boundedText(
   body: ReadableStream<Uint8Array> | null,
   maxBytes: number,
+  signal?: AbortSignal | null,
 ): Promise<string | undefined> {
-  const reader = body?.getReader();
+  const ending = signal ? body?.pipeThrough(new TransformStream(), { signal }) : body;
+  const reader = ending?.getReader();
   const { text, isWhole } = await readText(reader, maxBytes);
   if (isWhole) return text;
   await reader?.cancel();
