@@ -104,7 +104,7 @@ export async function serveFile(
 
 function settingsOf({ settings, json }: PlueFile, flags: ServeFlags, env: CommandIo["env"]) {
   const { host, port, selection: { maxRisk } = {}, callers } = settings;
-  const hasCallers = Object.keys(callers?.tokens ?? {}).length + (callers?.jwt ?? []).length > 0;
+  const hasCallers = callers !== undefined;
   if (flags.stdio === true && hasCallers) {
     json.reject("/callers", "callers have no effect with --stdio; leave out one of them");
   }

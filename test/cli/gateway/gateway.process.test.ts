@@ -1,4 +1,4 @@
-import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
 import { sign } from "hono/jwt";
 import { mkdir, readFile, rename, symlink } from "node:fs/promises";
@@ -406,6 +406,14 @@ createInterface({ input: process.stdin }).on("line", (line) => {
     for (const words of [["tools.mjs"], ["--nats", "nats://x"]]) {
       await rejects(["serve", "-c", path, ...words], "has no effect with -c; write it into");
     }
+    const callers = { tokens: { ann: { token: "ann-ann-ann-ann-ann" } } };
+    const closed = await files.write("closed.json", { callers, sources: {} });
+    await rejects(["serve", "-c", closed, "--stdio"], "callers have no effect with --stdio");
+  });
+
+  it("creates the file of its store beside the file of settings", async () => {
+    await using _ = await gateway("stored.json", { store: "sqlite:kept.db", sources: {} });
+    assert((await readFile(join(files.path, "kept.db"))).length > 0);
   });
 
   it("hides a changed tool of a source with pins", async () => {
