@@ -25,10 +25,10 @@ function farRegistry(): ToolRegistry {
         returns: { type: "object", properties: { sum: { type: "number" } }, required: ["sum"] },
         execute: ({ a, b }) => ({ sum: a + b }),
       }),
-      toolOf(
-        "draw",
-        () => plue.ToolResult.blocks([{ type: "image", data: "R0lGODlh", mimeType: "image/gif" }]),
-      ),
+      toolOf("draw", () => {
+        const image = { type: "image", data: "R0lGODlh", mimeType: "image/gif" } as const;
+        return plue.ToolResult.blocks([image], { structuredContent: { dots: 1 } });
+      }),
       toolOf("fail", () => plue.ToolResult.error("denied", "Cannot do that: it is Sunday")),
       toolOf(
         "lines",
@@ -129,9 +129,9 @@ describe("importMcpServer()", () => {
     assertEquals(lines.ok && lines.content, "one\ntwo");
     const draw = await call("draw");
     assert(draw.ok && draw.blocks);
-    assertEquals((draw.content as plue.ToolContent).content, [
-      { type: "image", data: "R0lGODlh", mimeType: "image/gif" },
-    ]);
+    const { content, structuredContent } = draw.content as plue.ToolContent;
+    assertEquals(content, [{ type: "image", data: "R0lGODlh", mimeType: "image/gif" }]);
+    assertEquals(structuredContent, { dots: 1 });
   });
 
   it("returns the server's message of a failure to the model", async () => {
