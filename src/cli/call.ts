@@ -10,7 +10,6 @@ import {
   type Answer,
   argumentsText,
   cleanText,
-  describeThrown,
   helpUrl,
   isObject,
   type Question,
@@ -179,13 +178,10 @@ export async function callOnTerminal(
     ...dispatch,
   }).withToolset(toolset);
   let listening: Promise<AsyncDisposable> | undefined;
-  const listen = async (): Promise<void> => {
-    if (callback === undefined) return;
-    await (listening ??= listenForCallbacks(
-      ...[callback, [callback.path], readSettings({ PORT: terminal.io.env["PORT"] })] as const,
-      (error) => terminal.warn(cleanText(describeThrown(error), MAX_TEXT)),
-    ));
-  };
+  // Without HOST, because others could reach another address.
+  const settings = () => readSettings({ PORT: terminal.io.env["PORT"] });
+  const listen = async () =>
+    await (listening ??= callback && listenForCallbacks([callback], settings(), terminal));
   const result = await dispatcher.dispatch(request, {
     signal: terminal.io.signal,
     timeoutMs: timeout,

@@ -3,6 +3,7 @@
 import { resolve } from "node:path";
 import { Hono } from "hono/tiny";
 import { memoryCallStore } from "../../adapters/calls/mod.ts";
+import type { OAuthCallback } from "../../adapters/credentials/mod.ts";
 import { type Authorize, MemoryRateLimitStore } from "../../adapters/hono/mod.ts";
 import { problemResponse } from "../../adapters/http/mod.ts";
 import type { Journal } from "../../adapters/journal/mod.ts";
@@ -100,9 +101,8 @@ export class Gateway implements AsyncDisposable {
     return [...this.#file?.scopes.keys() ?? []].filter((tenant) => tenant !== undefined);
   }
 
-  /** The paths of the routes of modules for browsers. */
-  get callbacks(): readonly string[] {
-    return [...this.#sources.values()].flatMap(({ module }) => module?.callback?.path ?? []);
+  get callbacks(): readonly (OAuthCallback | undefined)[] {
+    return [...this.#sources.values()].map(({ module }) => module?.callback);
   }
 
   /** The states of the sources that a tenant uses; by default, of all sources. */

@@ -82,12 +82,11 @@ export async function serveFile(
   using _followed = follow(path, flags.watch, started, reload);
   await started;
   using _refreshing = refreshing(() => gateway.refresh());
-  const handle = (request: Request, env: unknown) => gateway.fetch(request, env);
   if (flags.stdio === true) {
-    await using _callbacks = await listenForCallbacks(handle, gateway.callbacks, settings, log);
+    await using _callbacks = await listenForCallbacks(gateway.callbacks, settings, terminal);
     return await serveStdio(gateway, () => gateway.toolset(), io);
   }
-  const server = await listen(handle, settings);
+  const server = await listen((request, env) => gateway.fetch(request, env), settings);
   const url = urlOf(settings.host, server.port);
   terminal.printResult(
     {

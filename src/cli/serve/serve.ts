@@ -85,16 +85,14 @@ export async function serve(
   using _refreshing = refreshing(() => registry.refresh?.());
   const served = (): Toolset => shown(loaded.registry.select(selection));
   const { callback } = loaded;
-  if (callback !== undefined) app.get(callback.path, ({ req }) => callback(req.raw));
-  const handle = (request: Request, env: unknown) => app.fetch(request, env as object);
   if (flags.stdio === true) {
-    const paths = callback && [callback.path];
-    await using _callbacks = await listenForCallbacks(handle, paths, settings, log);
+    await using _callback = await listenForCallbacks([callback], settings, terminal);
     return await serveStdio(mcp, served, io);
   }
+  if (callback !== undefined) app.get(callback.path, ({ req }) => callback(req.raw));
 
   const port = await supervised?.loaded(files) ?? settings.port;
-  const server = await listen(handle, { host, port });
+  const server = await listen((request, env) => app.fetch(request, env as object), { host, port });
   supervised?.listening(server.port);
   // A task of a tool that is no longer served must not run again.
   state.recover(() => dispatcher.withToolset(served()), io.signal);

@@ -6,12 +6,13 @@
 import { Buffer } from "node:buffer";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
+import type { OAuthCallback } from "../../adapters/credentials/mod.ts";
 import type { McpEndpoint } from "../../adapters/mcp/mod.ts";
 import { exportTools } from "../../formats/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
 import { cleanText, describeThrown, isObject, type JsonSchema } from "../../tool/mod.ts";
 import { eventsIn } from "../sources/service.ts";
-import { type CommandIo, EXIT } from "../terminal.ts";
+import { type CommandIo, EXIT, type Terminal } from "../terminal.ts";
 import { type FetchHandler, listen, type ServeSettings } from "./settings.ts";
 
 /** Not a real address: the endpoint is called as a function. */
@@ -58,21 +59,18 @@ export async function serveStdio(
   return EXIT.ok;
 }
 
-/**
- * Listens for callbacks only. A failure is reported: another process with the same tools may listen
- * already.
- */
+/** Listens for callbacks only. Warns if another process, which may have the same tools, has the port. */
 export async function listenForCallbacks(
-  fetch: FetchHandler | undefined,
-  paths: readonly string[] = [],
+  callbacks: readonly (OAuthCallback | undefined)[],
   settings: Pick<ServeSettings, "host" | "port">,
-  log: (error: unknown) => void,
+  terminal: Terminal,
 ): Promise<AsyncDisposable> {
-  const serve: FetchHandler = (request, server) =>
-    fetch !== undefined && paths.includes(new URL(request.url).pathname)
-      ? fetch(request, server)
-      : new Response(null, { status: 404 });
-  const listening = paths.length === 0 ? undefined : await listen(serve, settings).catch(log);
+  const find = ({ url }: Request) => callbacks.find((one) => one?.path === new URL(url).pathname);
+  const serve: FetchHandler = (request) =>
+    find(request)?.(request) ?? new Response(null, { status: 404 });
+  const listening = callbacks.some(Boolean)
+    ? await listen(serve, settings).catch((error) => terminal.warn(describeThrown(error)))
+    : undefined;
   return { [Symbol.asyncDispose]: async () => await listening?.close() };
 }
 
