@@ -235,6 +235,27 @@ describe("plue serve with a module", () => {
   });
 });
 
+describe("plue serve -c", () => {
+  it("applies a changed file, or with --no-watch only at SIGHUP", async () => {
+    await using folder = await temporaryFolder({ "plue.json": '{"sources": {}}' });
+    const path = join(folder.path, "plue.json");
+    const words = ["src/cli/main.ts", "serve", "-c", path, "--port", "0"];
+    await using watching = startProgram(process.execPath, words);
+    await using other = startProgram(process.execPath, [...words, "--no-watch"]);
+    for (const program of [watching, other]) await program.printed(/ on http:/);
+    // Two changes: a program that follows the file has applied the first one before the second.
+    for (
+      const [maxRisk, printed] of [["high", /Applied/], ["low", /Applied[^]*Applied/]] as const
+    ) {
+      await writeFile(path, JSON.stringify({ sources: {}, selection: { maxRisk } }));
+      await watching.printed(printed);
+    }
+    assertEquals(other.output.stderr, "");
+    other.child.kill("SIGHUP");
+    await other.printed(/Applied/);
+  });
+});
+
 describe("Changes", () => {
   it("names --no-watch if a folder cannot be watched", () => {
     assertThrows(() => new Changes(["/no/such/plue.json"]), Error, "Start plue with --no-watch");
