@@ -2,7 +2,13 @@
 
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { codeTool, quickJs, stripTypes, toolsAsTypeScript } from "../adapters/code/mod.ts";
+import {
+  codeTool,
+  type Executor,
+  quickJs,
+  stripTypes,
+  toolsAsTypeScript,
+} from "../adapters/code/mod.ts";
 import { ToolBridge } from "../finding/bridge.ts";
 import { buildToolset, type Toolset } from "../select/mod.ts";
 import { cleanText, describeThrown } from "../tool/mod.ts";
@@ -31,7 +37,7 @@ export async function code(
   const program = await readProgram(file, terminal);
   const { timeout: timeoutMs = 60_000 } = flags;
   const toolset = codeTool(tools, {
-    executor: quickJs(await readQuickJs()),
+    executor: await openQuickJs(),
     limits: { maxSourceLength: program.length + 1, timeoutMs },
   });
   const request = { name: "run_code", arguments: { code: program } };
@@ -47,7 +53,7 @@ export async function code(
 export async function codeMode(): Promise<
   Readonly<Record<"alone" | "beside", (toolset: Toolset) => Toolset>>
 > {
-  const options = { executor: quickJs(await readQuickJs()) };
+  const options = { executor: await openQuickJs() };
   const alone = (toolset: Toolset): Toolset => codeTool(toolset, options);
   const own = buildToolset(alone(buildToolset([])).tools);
   const beside = (toolset: Toolset): Toolset =>
@@ -62,9 +68,13 @@ async function readProgram(file: string, { io }: Terminal): Promise<string> {
   return /\.[cm]?ts$/.test(file) ? stripTypes(source) : source;
 }
 
-async function readQuickJs(): Promise<Uint8Array> {
+let opened: Executor | undefined;
+
+/** Creates the executor once: it compiles the module, and a gateway has many services. */
+async function openQuickJs(): Promise<Executor> {
   try {
-    return await readFile(createRequire(import.meta.url).resolve("quickjs-wasi/quickjs.wasm"));
+    const file = createRequire(import.meta.url).resolve("quickjs-wasi/quickjs.wasm");
+    return opened ??= quickJs(await readFile(file));
   } catch (cause) {
     const message =
       "Cannot run programs: the package quickjs-wasi is missing; install it next to plue";

@@ -1,4 +1,4 @@
-import { assertEquals, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
 import { type CallStore, memoryCallStore } from "../../../src/adapters/calls/mod.ts";
 import { tenantStore } from "../../../src/cli/serve/state.ts";
@@ -20,6 +20,22 @@ const token = (name: string): string => `${name}-of-the-tenant-test`;
 const caller = (name: string, tenant?: string) => ({ token: token(name), tenant, explain: true });
 
 describe("the tenants of plue serve -c", () => {
+  it("share the compiled module of programs", async () => {
+    const { compile } = WebAssembly;
+    let count = 0;
+    WebAssembly.compile = (...given: Parameters<typeof compile>) => (count++, compile(...given));
+    const tokens = { ann: caller("ann", "acme"), bob: caller("bob", "beta") };
+    const settings = { code: true, tenants: { acme: {}, beta: {} }, callers: { tokens } };
+    await using served = await gateway("code.json", settings);
+    for (const [name, { token, tenant }] of Object.entries(tokens)) {
+      const path = `${served.url}/t/${tenant}/tools/run_code/execute`;
+      const ran = await postJson(path, { arguments: { code: "return 1" } }, bearer(token));
+      assertEquals([name, (await ran.json()).content], [name, { value: 1 }]);
+    }
+    WebAssembly.compile = compile;
+    assert(count <= 1, `${count} compilations`);
+  });
+
   it("have tools of the same name, keys of their own, and only their records", async () => {
     for (const name of ["acme", "beta", "own"]) await files.write(`${name}.mjs`, whoami(name));
     await using served = await gateway("tenants.json", {
