@@ -49,13 +49,6 @@ export interface IssuerSettings
   readonly audience: string;
 }
 
-/** The own sources of a tenant, and those of the file that it shares. */
-export interface TenantSettings {
-  readonly sources?: { readonly [name: string]: SourceSettings };
-  readonly use?: readonly string[];
-  readonly selection?: SelectionCriteria;
-}
-
 /** The settings of a file, as `plue.schema.json` describes them, with the values of variables. */
 export interface PlueSettings {
   readonly sources?: { readonly [name: string]: SourceSettings };
@@ -75,7 +68,12 @@ export interface PlueSettings {
   readonly journal?: Pick<JournalOptions, "arguments" | "key" | "secrets"> & {
     readonly file: string;
   };
-  readonly tenants?: { readonly [name: string]: TenantSettings };
+  /** The own sources of each tenant, and those of the file that it shares. */
+  readonly tenants?: {
+    readonly [name: string]: Pick<PlueSettings, "sources" | "selection"> & {
+      readonly use?: readonly string[];
+    };
+  };
   readonly host?: string;
   readonly port?: number;
   readonly store?: string;

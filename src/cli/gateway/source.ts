@@ -203,16 +203,10 @@ export class Source implements AsyncDisposable {
     const unused = (["namespace", "labels"] as const)
       .find((field) => this.named.settings[field] !== undefined);
     if (this.#offered === undefined && unused !== undefined) {
-      fail(
-        `use "${unused}" for "${from}"`,
-        "it applies to servers and documents only; remove it",
-      );
+      fail(`use "${unused}" for "${from}"`, "it applies to servers and documents only; remove it");
     }
     if (Object.keys(this.#loaded.selection).length > 0) {
-      fail(
-        `use "${from}"`,
-        'it exports "selection"; write it into the file instead',
-      );
+      fail(`use "${from}"`, 'it exports "selection"; write it into the file instead');
     }
     this.#registry = this.#loaded.registry;
     this.#registry.subscribe(() => this.#changed());

@@ -88,18 +88,16 @@ interface SourceName {
   readonly place: string;
 }
 
-interface ModuleSettings {
-  transactions?: TransactionManager;
-  dispatch?: ToolDispatcherOptions;
-  selection?: Selection;
-  callback?: OAuthCallback;
-}
-
 interface Loading {
   readonly io: CommandIo;
   readonly options: SourceOptions;
   registry?: Registry | undefined;
-  readonly settings: ModuleSettings;
+  readonly settings: {
+    transactions?: TransactionManager;
+    dispatch?: ToolDispatcherOptions;
+    selection?: Selection;
+    callback?: OAuthCallback;
+  };
   readonly origins: Map<string, string>;
   readonly tools: Tool[];
   readonly servers: ((registry: Registry) => Promise<ImportedMcpServer>)[];

@@ -21,11 +21,7 @@ function asking(execute: NonNullable<Tool["execute"]>, fields: Partial<Tool> = {
 }
 const greet = asking(async (_, { ask }) => `Hello, ${textOf(await ask("user", NAME))}!`);
 
-const VISIT = {
-  kind: "authorization",
-  message: "Log in",
-  url: "https://login.example/",
-} as const;
+const VISIT = { kind: "authorization", message: "Log in", url: "https://login.example/" } as const;
 
 const login = asking(async (_, { ask }) => textOf(await ask("login", VISIT)));
 
