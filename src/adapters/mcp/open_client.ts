@@ -322,9 +322,10 @@ async function newClient(
     /** Returns the response, or an error if the list becomes too large with this page. */
     #boundedPage(response: JSONRPCResponse): JSONRPCResponse {
       if (!this.#isListing || !("result" in response)) return response;
-      const { skills, tools = skills } = response.result;
-      if (!Array.isArray(tools)) return response;
-      this.#listed += JSON.stringify(tools).length;
+      const { tools, skills } = response.result;
+      if (tools === undefined && skills === undefined) return response;
+      // A server may add the other list.
+      this.#listed += JSON.stringify([tools, skills]).length;
       if (this.#listed <= this.#maxList) return response;
       const list = skills === undefined ? "tools" : "skills";
       const message =

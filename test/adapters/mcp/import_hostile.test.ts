@@ -122,9 +122,11 @@ describe("an imported server that sends too much", () => {
     await server.close();
   });
 
-  for (const list of ["tools", "skills"]) {
-    it(`cannot be imported with a list of ${list} that is too large, page by page`, async () => {
+  for (const [list, others] of [["tools"], ["skills"], ["skills", "tools"]] as const) {
+    const beside = others === undefined ? "" : ` beside a list of ${others}`;
+    it(`cannot be imported with a list of ${list} that is too large${beside}, page by page`, async () => {
       let pages = 0;
+      const more = others === undefined ? {} : { [others]: [] };
       const page = (name: string, description: string): object =>
         list === "tools"
           ? tool(name, { description })
@@ -133,7 +135,11 @@ describe("an imported server that sends too much", () => {
         resultOf(
           id,
           method === `${list}/list`
-            ? { [list]: [page(`p${++pages}`, "a".repeat(10 * KB))], nextCursor: String(pages) }
+            ? {
+              ...more,
+              [list]: [page(`p${++pages}`, "a".repeat(10 * KB))],
+              nextCursor: String(pages),
+            }
             : { tools: [] },
         )
       );
