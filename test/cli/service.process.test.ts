@@ -13,6 +13,7 @@ import { loadTools } from "../../src/cli/sources/mod.ts";
 import { type CommandIo, EXIT_CODES } from "../../src/cli/terminal.ts";
 import { isSuspended } from "../../src/tool/mod.ts";
 import { maybe } from "../support/skip.ts";
+import { deferred, FakeClock } from "../support/waiting.ts";
 import { folder, idsIn, listing, plue, postJson, rejects, type Service } from "./support.ts";
 import { service, serving } from "./support.ts";
 
@@ -424,6 +425,44 @@ describe("a plue service", () => {
     return { ...await plue(["call", "--yes", "-f", served.url, "run"]), paths };
   };
   const EVENTS = { "content-type": "text/event-stream" };
+
+  for (
+    const [name, ...asked] of [
+      ["a question that is for no person", "input"],
+      ["the permission of a person", "authorization", "approval"],
+      ["three permissions", "authorization", "authorization", "authorization", "authorization"],
+    ] as const
+  ) {
+    it(`does not exceed the timeout of the caller after ${name}`, async () => {
+      const hung = deferred();
+      const kinds = [...asked];
+      const respond = (): Response => {
+        const kind = kinds.shift();
+        if (kind === undefined) hung.resolve();
+        const url = kind === "authorization" && "http://localhost/auth";
+        const message = "May it?";
+        const questions = [{ key: "a", kind, message, resumes: true, ...url && { url } }];
+        const error = { code: "input_required", message: "It asks." };
+        const result = { ok: false, error, questions, ticket: "ticket" };
+        const data = JSON.stringify({ type: "result", result });
+        const body = kind === undefined ? new ReadableStream() : `event: result\ndata: ${data}\n\n`;
+        return new Response(body, { headers: EVENTS });
+      };
+      await using served = await serving(({ url }) =>
+        new URL(url).pathname === "/tools" ? listing([tool]) : respond()
+      );
+      await using loaded = await loadTools([served.url], quiet);
+      const clock = new FakeClock();
+      const dispatcher = new ToolDispatcher(loaded.registry, { clock, timeoutMs: 1_000 });
+      const onQuestion = () => ({ action: "accept" }) as const;
+      const result = dispatcher.dispatch({ name: "run" }, { onQuestion });
+      await hung.promise;
+      const left = [...clock.timers].map(({ at }) => at - clock.now());
+      assertEquals(left, [1_000]);
+      clock.advance(1_000);
+      assertEquals((await result).ok, false);
+    });
+  }
 
   it("cannot be approved if the question would truncate other arguments", async () => {
     const args = { command: `${"x".repeat(70_000)}; evil` };

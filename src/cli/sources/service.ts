@@ -40,6 +40,8 @@ const MAX_ANSWER = 64 * 1_024 * 1_024;
 const ANSWER_MS = 30_000;
 /** The time limit for a service that waits for a person, longer than its own: 20 minutes. */
 const PERSON_MS = 1_200_000;
+/** The maximum number of these waits in one call. */
+const MAX_PERMISSIONS = 3;
 
 const MAX_REDIRECTS = 5;
 
@@ -180,6 +182,8 @@ async function* callRemotely(
   });
   let path = `/tools/${encodeURIComponent(id)}/execute`;
   let body: unknown = { arguments: params, callId: context.callId };
+  let permissions = 0;
+  let isForPerson = false;
   for (let round = 1;; round++) {
     // If this call is suspended and resumed, the service's call must not begin again.
     let begins = false;
@@ -187,7 +191,15 @@ async function* callRemotely(
     let pending: Waiting | null = null;
     if (begins) {
       const started = (place: string): void => void (task = place);
-      const outcome = yield* run(service, path, body, context, started);
+      const deadline = CallContext.callOf(context)?.deadline;
+      // The service ends its call in time, but a person may need longer.
+      const resumeTime = isForPerson ? deadline?.suspend(PERSON_MS) : undefined;
+      let outcome: Outcome;
+      try {
+        outcome = yield* run(service, path, body, context, started);
+      } finally {
+        resumeTime?.();
+      }
       if ("ok" in outcome) {
         task = undefined;
         return outcome.ok ? outcome.content : outcome;
@@ -214,9 +226,8 @@ async function* callRemotely(
       setOwn(answers, question.key, await context.ask(`asks.${round}.${index}`, fields));
     }
     body = { answers, ...(ticket && { ticket }) };
-    // The service ends its call in time, but a person may need longer.
-    const isForPerson = questions.some(({ resumes }) => resumes);
-    if (isForPerson) CallContext.callOf(context)?.deadline.suspend(PERSON_MS);
+    isForPerson = questions.some(({ kind, resumes }) => kind === "authorization" && resumes) &&
+      ++permissions <= MAX_PERMISSIONS;
   }
 }
 
