@@ -310,20 +310,20 @@ function showOpenApi(
   openapi: OpenApiOptions,
 ): http.RequestAnswer {
   /** The last page, because the cache does not store pages that are larger than itself. */
-  let last: { readonly tools: readonly Tool[]; readonly page: http.Page } | undefined;
+  let last: readonly [tools: readonly Tool[], root: string, page: http.Page] | undefined;
   return ({ raw, toolset }) => {
     http.refuseQuery(raw.url);
     const tools = toolset.available();
+    // The app may be below a path. Without servers, the routes would be at the root of the host.
+    const root = new URL(raw.url).pathname.replace(/\/openapi\.json\/?$/, "");
     const make = (): http.Page => {
       const exported = exportTools([...tools], "openapi@3.1");
-      // The app may be below a path. Without servers, the routes would be at the root of the host.
-      const root = new URL(raw.url).pathname.replace(/\/openapi\.json\/?$/, "");
       const described = { ...root && { servers: [root] }, ...openapi };
       return http.pageOf(openApiDocument(exported, described, server.authorizes));
     };
-    if (last?.tools !== tools) {
-      last = { tools, page: http.pagesOf(server).of(tools, "openapi.json", make) };
+    if (last?.[0] !== tools || last[1] !== root) {
+      last = [tools, root, http.pagesOf(server).of(tools, `openapi.json ${root}`, make)];
     }
-    return http.pageResponse(raw, last.page);
+    return http.pageResponse(raw, last[2]);
   };
 }

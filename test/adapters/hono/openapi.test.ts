@@ -62,6 +62,18 @@ describe("GET /openapi.json", () => {
     assertEquals(count, 1);
   });
 
+  it("names the path of its own request as the server", async () => {
+    const app = new Hono().route("/t/:tenant", serve()).route("/t/both/api", serve());
+    const tags = new Set<string | null>();
+    const roots = ["/t/ann", "/t/bob", "/t/both/api"];
+    for (const root of roots) {
+      const response = await app.request(`${BASE}${root}/openapi.json`);
+      tags.add(response.headers.get("etag"));
+      assertEquals((await response.json()).servers, [{ url: root }]);
+    }
+    assertEquals(tags.size, roots.length);
+  });
+
   it("has each operation once", async () => {
     const { paths } = await documentOf(serve());
     const ids = Object.values(paths).flatMap(({ get, post }) =>
