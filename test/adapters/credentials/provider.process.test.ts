@@ -56,9 +56,10 @@ describe("ProviderClient", () => {
         return Promise.resolve(new Response(new ReadableStream()));
       }, fetch);
       client.refresh("token").catch((error) => resolve(error.message));
+    }).finally(() => {
+      Object.assign(globalThis, { fetch });
+      AbortSignal.timeout = timeout;
     });
-    Object.assign(globalThis, { fetch });
-    AbortSignal.timeout = timeout;
     assertEquals(message, 'Cannot get a token of "hub": no answer');
   });
 

@@ -24,15 +24,18 @@ describe("the tenants of plue serve -c", () => {
     const { compile } = WebAssembly;
     let count = 0;
     Object.assign(WebAssembly, { compile: (bytes: never) => (count++, compile(bytes)) });
-    const tokens = { ann: caller("ann", "acme"), bob: caller("bob", "beta") };
-    const settings = { code: true, tenants: { acme: {}, beta: {} }, callers: { tokens } };
-    await using served = await gateway("code.json", settings);
-    for (const [name, { token, tenant }] of Object.entries(tokens)) {
-      const path = `${served.url}/t/${tenant}/tools/run_code/execute`;
-      const ran = await postJson(path, { arguments: { code: "return 1" } }, bearer(token));
-      assertEquals([name, (await ran.json()).content], [name, { value: 1 }]);
+    try {
+      const tokens = { ann: caller("ann", "acme"), bob: caller("bob", "beta") };
+      const settings = { code: true, tenants: { acme: {}, beta: {} }, callers: { tokens } };
+      await using served = await gateway("code.json", settings);
+      for (const [name, { token, tenant }] of Object.entries(tokens)) {
+        const path = `${served.url}/t/${tenant}/tools/run_code/execute`;
+        const ran = await postJson(path, { arguments: { code: "return 1" } }, bearer(token));
+        assertEquals([name, (await ran.json()).content], [name, { value: 1 }]);
+      }
+    } finally {
+      Object.assign(WebAssembly, { compile });
     }
-    Object.assign(WebAssembly, { compile });
     assert(count <= 1, `${count} compilations`);
   });
 
