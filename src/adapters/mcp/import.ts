@@ -333,7 +333,9 @@ class McpImport implements ImportedMcpServer {
       const { skills } = this.#options;
       const listed = skills === undefined ? [] : await listSkills(client);
       // The SDK returns empty lists of a client that was closed meanwhile.
-      if (client.getServerCapabilities() === undefined) throw new Error("The connection is closed");
+      if (client.transport === undefined) {
+        throw this.#connection.describe(new Error("The connection is closed"));
+      }
       const text = JSON.stringify([list.tools, listed]);
       const isSame = text === this.#text && this.#sync.revision === this.#revision;
       if (isNotified && isSame) return;
