@@ -49,6 +49,8 @@ interface CallerConnection {
   readonly list: CallerList;
   calls: number;
   stopTimer: () => void;
+  /** The last reported error: several calls wait for the same attempt to connect. */
+  reported?: unknown;
 }
 
 /** The interval between reads of a caller's list for tools that it lacks, in milliseconds. */
@@ -124,20 +126,24 @@ export class CallerConnections {
     const call = CallContext.callOf(context);
     if (call !== undefined) redactWith(call, (value) => withoutSecrets(value, [token]));
     const key = await digestOf(JSON.stringify([principal, token]));
-    const own = this.#connections.get(key) ?? this.#add(context, credential, token, key);
+    const own: CallerConnection = this.#connections.get(key) ??
+      this.#add(context, credential, token, key);
     this.#connections.delete(key);
     this.#connections.set(key, own);
     own.calls++;
     own.stopTimer();
     try {
+      let retryable = true;
       const why = await this.#begin(key, own, tool, signal).catch((error) => {
         signal.throwIfAborted();
-        this.#onError(withoutSecrets(error, [token]));
+        if (own.reported !== error) this.#onError(withoutSecrets(error, [token]));
+        own.reported = error;
+        retryable = Object(error).status !== 401;
         return `the MCP server cannot be reached. ${check.describeThrown(error)}`;
       });
       if (why === undefined) return await work(own.connection);
-      const message = `Cannot call "${tool?.name}": ${why}`;
-      return check.ToolResult.error("unavailable", message, { ran: "no" });
+      const message = `Cannot call "${call?.tool.id ?? tool?.name}": ${why}`;
+      return check.ToolResult.error("unavailable", message, { ran: "no", retryable });
     } finally {
       if (--own.calls === 0) {
         const idleMs = this.#connections.get(key) === own ? this.#options.idleMs ?? 60_000 : 0;

@@ -421,5 +421,6 @@ function serverError({ words, secrets }: ServerName, error: unknown, ended?: Pro
     ? `the program ended with exit code ${ended.code}`
     : `the program was ended by ${ended.signal}`;
   // The cause is omitted, because it may contain headers, the address, or data of the server.
-  return new Error(`Cannot import the MCP server ${words}: ${why}`);
+  const message = `Cannot import the MCP server ${words}: ${why}`;
+  return Object.assign(new Error(message), status === undefined ? {} : { status });
 }

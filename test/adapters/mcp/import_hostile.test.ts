@@ -294,6 +294,43 @@ describe("an imported server that answers a caller with status 401", () => {
     await server.close();
     assertEquals(await waiting, "unavailable");
   });
+
+  for (const [status, retryable] of [[401, false], [503, true]] as const) {
+    it(`is reported once per attempt to connect for all waiting calls, with status ${status}`, async () => {
+      const own = fetchRaw(({ id }) => resultOf(id, { tools: [tool("call")] }));
+      const begun = Promise.withResolvers<void>();
+      let attempts = 0;
+      const fetch: typeof own = async (url, init) => {
+        if (!new Headers(init?.headers).has("authorization")) return await own(url, init);
+        if (String(init?.body).includes("server/discover")) attempts++;
+        await begun.promise;
+        // The calls compute digests, which end before this one.
+        for (let at = 0; at < 20; at++) await crypto.subtle.digest("SHA-256", new Uint8Array(KB));
+        return new Response(null, { status });
+      };
+      const registry = new ToolRegistry();
+      const errors: unknown[] = [];
+      const onError = (error: unknown): void => void errors.push(error);
+      let calls = 0;
+      const authorize = (): string => {
+        if (++calls === 20) begun.resolve();
+        return "token";
+      };
+      await using _server = await importFrom(fetch, { registry, authorize, onError });
+      const dispatcher = new ToolDispatcher(registry);
+      const results = await Promise.all(
+        Array.from({ length: 20 }, () => dispatcher.dispatch({ name: "far:call" })),
+      );
+      for (const result of results) {
+        assert(!result.ok);
+        const { code, message, retryable: isRetryable } = result.error;
+        assertEquals([code, isRetryable], ["unavailable", retryable]);
+        assertStringIncludes(message, 'Cannot call "far:call": the MCP server cannot be reached');
+      }
+      assertEquals(errors.length, attempts);
+      assert(attempts < 20);
+    });
+  }
 });
 
 describe("an imported server with a failed response", () => {
@@ -442,6 +479,38 @@ it("close() of an import ends a read of the list that the server does not answer
   await server.close();
   // The client's own limit for the response is a minute.
 }, 30_000);
+
+describe("a list that is not read from the server", () => {
+  it("is no failure for a resumed session, whose features the client does not know", async () => {
+    const fetch = fetchRaw(({ id }) => resultOf(id, {}));
+    await using server = await importFrom(fetch, { http: { fetch, sessionId: "resumed" } });
+    assertEquals(server.tools, []);
+  });
+
+  it("is a failure with the name of the server if the connection was lost", async () => {
+    let isDown = false;
+    const listing = Promise.withResolvers<void>();
+    const registry = new ToolRegistry();
+    const fetch = fetchRaw(({ id, method }, init) => {
+      if (method !== "tools/list") throw Object.assign(new Error(), { code: "ECONNREFUSED" });
+      if (!isDown) return resultOf(id, { tools: [tool("call")] });
+      listing.resolve();
+      return silence(init);
+    });
+    const server = await importFrom(fetch, { registry });
+    isDown = true;
+    const reads = Promise.allSettled([server.refresh(), server.refresh()]);
+    await listing.promise;
+    const call = new ToolDispatcher(registry).dispatch({ name: "far:call" });
+    const [, read] = await reads;
+    await server.close();
+    await call;
+    assertStringIncludes(
+      String(read?.status === "rejected" && read.reason),
+      `Cannot import the MCP server at ${URL_OF_SERVER}: The connection is closed`,
+    );
+  });
+});
 
 describe("importMcpServer() that is aborted", () => {
   const STAGES = ["server/discover", "initialize", "tools/list", "the second page"] as const;
