@@ -112,11 +112,6 @@ export interface PlueFile {
   readonly scopes: ReadonlyMap<string | undefined, readonly NamedSource[]>;
 }
 
-/** Returns true for a document that is a `plue.json`, and not a list of tools. */
-export function isPlueFile(document: unknown): boolean {
-  return isObject(document) && ["sources", "mcpServers"].some((name) => isObject(document[name]));
-}
-
 /**
  * Reads a file of settings.
  *

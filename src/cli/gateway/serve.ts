@@ -12,6 +12,7 @@ import { listen, readSettings, type ServeFlags, urlOf } from "../serve/settings.
 import { openState, refreshing } from "../serve/state.ts";
 import { listenForCallbacks, serveStdio } from "../serve/stdio.ts";
 import { Changes } from "../serve/watch.ts";
+import { isPlueFile } from "../sources/mod.ts";
 import { openShared } from "../store.ts";
 import {
   type CommandIo,
@@ -23,7 +24,7 @@ import {
   usageError,
 } from "../terminal.ts";
 import { authorizeCallers } from "./callers.ts";
-import { fullName, isPlueFile, type PlueFile, readPlueFile } from "./file.ts";
+import { fullName, type PlueFile, readPlueFile } from "./file.ts";
 import { checkRules, Gateway } from "./gateway.ts";
 
 /**

@@ -438,7 +438,10 @@ async function loadDocument({ namespace, place, kind }: SourceName, state: Loadi
     });
   if (imported.source === undefined && !isOpenApi) {
     const wanted = "an OpenAPI document nor a list of tools in the shape of one provider";
-    throw usageError(`Cannot use "${place}": it is neither ${wanted}`);
+    const why = isPlueFile(document)
+      ? `it is a file of sources; serve it with "plue serve -c ${place}"`
+      : `it is neither ${wanted}`;
+    throw usageError(`Cannot use "${place}": ${why}`);
   }
   const [rejected] = imported.rejected;
   if (imported.tools.length === 0 && rejected !== undefined) throw usageError(rejected.message);
@@ -456,6 +459,11 @@ async function loadDocument({ namespace, place, kind }: SourceName, state: Loadi
   if (pinned !== undefined) state.pinned.push(pinned);
   const { tools, held = [] } = pinned ?? { ...imported, held: undefined };
   state.tools.push(...tools, ...held.map(({ tool }) => tool));
+}
+
+/** Returns true for a document that is a `plue.json`, and not a list of tools. */
+export function isPlueFile(document: unknown): boolean {
+  return isObject(document) && ["sources", "mcpServers"].some((name) => isObject(document[name]));
 }
 
 /** Advice for a document whose servers calls may not go to. */
