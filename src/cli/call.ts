@@ -178,10 +178,9 @@ export async function callOnTerminal(
     ...dispatch,
   }).withToolset(toolset);
   let listening: Promise<AsyncDisposable> | undefined;
-  // Without HOST, because others could reach another address.
-  const settings = () => readSettings({ PORT: terminal.io.env["PORT"] });
+  const settings = callback && readSettings({ PORT: terminal.io.env["PORT"] });
   const listen = async () =>
-    await (listening ??= callback && listenForCallbacks([callback], settings(), terminal));
+    await (listening ??= settings && listenForCallbacks(() => [callback], settings, terminal));
   const result = await dispatcher.dispatch(request, {
     signal: terminal.io.signal,
     timeoutMs: timeout,

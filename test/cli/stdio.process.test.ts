@@ -1,5 +1,6 @@
-import { assertEquals, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
+import { networkInterfaces } from "node:os";
 import { PassThrough } from "node:stream";
 import { runCommand } from "../../src/cli/program.ts";
 import { serveStdio } from "../../src/cli/serve/stdio.ts";
@@ -62,22 +63,33 @@ describe("plue serve --stdio", () => {
   });
 
   it("serves the callback of a module, and nothing else, over HTTP, unless its port is in use", async () => {
-    const exported = 'Object.assign(() => new Response("connected"), { path: "/connected" })';
+    const callback = `(request) => {
+      if (request.url.endsWith("?fail")) throw new Error("a secret");
+      return new Response("connected");
+    }`;
+    const exported = `Object.assign(${callback}, { path: "/connected" })`;
     const module = `${MODULE}\nexport const callback = ${exported};`;
     const tools = await files.write("callback.mjs", module);
     const path = await files.write("callback.json", { sources: { one: { from: "callback.mjs" } } });
+    const outer = Object.values(networkInterfaces()).flatMap((list = []) => list)
+      .filter(({ internal, family }) => !internal && family === "IPv4");
     for (const words of [["serve", tools, "--stdio"], ["serve", "-c", path, "--stdio"]]) {
       const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
-      const env = { PORT: String(await freePort()) };
+      // The address is one of this machine, whatever the address of a server is.
+      const token = "a-token-of-the-test";
+      const env = { PORT: String(await freePort()), HOST: "0.0.0.0", PLUE_TOKEN: token };
       const { signal } = new AbortController();
       const ended = runCommand(words, { env, stdin, stdout, stderr, signal, interrupt() {} });
-      const read = (path: string) => fetch(`http://127.0.0.1:${env.PORT}${path}`);
+      const read = (path: string, host = "127.0.0.1") => fetch(`http://${host}:${env.PORT}${path}`);
       await poll(() => read("/").then(() => true, () => false));
       assertEquals(await (await read("/connected")).text(), "connected");
       assertEquals((await read("/tools")).status, 404);
+      const failed = await read("/connected?fail");
+      assertEquals([failed.status, await failed.text()], [500, ""]);
+      for (const { address } of outer) await assertRejects(() => read("/connected", address));
       const second = await plue(words, { env });
       assertEquals(second.code, 0);
-      assertStringIncludes(second.stderr, "the port is in use");
+      assertStringIncludes(second.stderr, "another process has port");
       stdin.end();
       assertEquals(await ended, 0);
     }

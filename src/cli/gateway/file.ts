@@ -197,7 +197,7 @@ function rejectUnknownTenants({ json, settings, scopes }: PlueFile): void {
   if (scopes.size > 1) json.reject("/tenants", "tenants need callers, each with its tenant");
   if (settings.callers === undefined) return;
   // Otherwise, the removal of the last caller would admit everybody.
-  json.reject("/callers", 'it has no caller; without "callers", every program here may call');
+  json.reject("/callers", 'it has no caller; add one, or remove "callers"');
 }
 
 /** Rejects settings that have an effect only if another part of the file has a setting. */

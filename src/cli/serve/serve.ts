@@ -86,7 +86,7 @@ export async function serve(
   const served = (): Toolset => shown(loaded.registry.select(selection));
   const { callback } = loaded;
   if (flags.stdio === true) {
-    await using _callback = await listenForCallbacks([callback], settings, terminal);
+    await using _callback = await listenForCallbacks(() => [callback], settings, terminal);
     return await serveStdio(mcp, served, io);
   }
   if (callback !== undefined) app.get(callback.path, ({ req }) => callback(req.raw));

@@ -196,6 +196,9 @@ function listenOnBun(fetch: FetchHandler, hostname: string, port: number): Liste
     // Closes silent connections. The handler lifts the timeout for running calls, and streams have
     // heartbeats.
     idleTimeout: 10,
+    // Without its pages of errors, which have lines of the source. Bun then shares ports by default.
+    development: false,
+    reusePort: false,
     fetch,
   });
   return { port: server.port ?? port, close: () => server.stop(true) };

@@ -6,6 +6,7 @@
 import { Buffer } from "node:buffer";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
+import { Hono } from "hono";
 import type { OAuthCallback } from "../../adapters/credentials/mod.ts";
 import type { McpEndpoint } from "../../adapters/mcp/mod.ts";
 import { exportTools } from "../../formats/mod.ts";
@@ -13,7 +14,7 @@ import type { Toolset } from "../../select/mod.ts";
 import { cleanText, describeThrown, isObject, type JsonSchema } from "../../tool/mod.ts";
 import { eventsIn } from "../sources/service.ts";
 import { type CommandIo, EXIT, type Terminal } from "../terminal.ts";
-import { type FetchHandler, listen, type ServeSettings } from "./settings.ts";
+import { listen, type ServeSettings } from "./settings.ts";
 
 /** Not a real address: the endpoint is called as a function. */
 const ADDRESS = "http://localhost/mcp";
@@ -59,17 +60,34 @@ export async function serveStdio(
   return EXIT.ok;
 }
 
-/** Listens for callbacks only. Warns if another process, which may have the same tools, has the port. */
+/**
+ * Listens on this machine for callbacks only. Warns if the port is in use.
+ *
+ * @param callbacks Returns the callbacks at the time of a request.
+ */
 export async function listenForCallbacks(
-  callbacks: readonly (OAuthCallback | undefined)[],
-  settings: Pick<ServeSettings, "host" | "port">,
+  callbacks: () => readonly (OAuthCallback | undefined)[],
+  { port, host, isLoopback }: Pick<ServeSettings, "host" | "port" | "isLoopback">,
   terminal: Terminal,
 ): Promise<AsyncDisposable> {
-  const find = ({ url }: Request) => callbacks.find((one) => one?.path === new URL(url).pathname);
-  const serve: FetchHandler = (request) =>
-    find(request)?.(request) ?? new Response(null, { status: 404 });
-  const listening = callbacks.some(Boolean)
-    ? await listen(serve, settings).catch((error) => terminal.warn(describeThrown(error)))
+  const app = new Hono();
+  app.get("*", async ({ req, notFound }) => {
+    const callback = callbacks().find((one) => one?.path === req.path);
+    return await callback?.(req.raw) ?? notFound();
+  });
+  app.onError((error) => {
+    terminal.warn(cleanText(describeThrown(error), 1_000));
+    return new Response(null, { status: 500 });
+  });
+  const warn = ({ message, cause }: Error): void =>
+    terminal.warn(
+      Object(cause).code === "EADDRINUSE"
+        ? `Cannot receive permissions: another process has port ${port}, and must serve the callback`
+        : message,
+    );
+  const listening = callbacks().some(Boolean)
+    // Others must not reach it: the callback has no token.
+    ? await listen(app.fetch, { host: isLoopback ? host : "127.0.0.1", port }).catch(warn)
     : undefined;
   return { [Symbol.asyncDispose]: async () => await listening?.close() };
 }

@@ -4,7 +4,7 @@
  */
 
 import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, readFileSync, readlinkSync, watch } from "node:fs";
+import { existsSync, readFileSync, readlinkSync, statSync, watch } from "node:fs";
 import { basename, dirname, extname, join, relative, resolve } from "node:path";
 import process from "node:process";
 import { attemptOr, describeThrown } from "../../tool/mod.ts";
@@ -126,7 +126,7 @@ const TOGETHER_MS = 50;
 
 /** Watches files through their folders, because editors replace files. */
 export class Changes {
-  readonly #watchers: readonly { close(): void }[];
+  readonly #watchers: { close(): void }[] = [];
   #hasChanged = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #tell: (() => void) | undefined;
@@ -137,16 +137,20 @@ export class Changes {
       const folder = dirname(file);
       folders.set(folder, (folders.get(folder) ?? new Set()).add(basename(file)));
     }
-    this.#watchers = [...folders].map(([folder, names]) => {
-      try {
-        return watch(folder, (_event, name) => {
+    try {
+      for (const [folder, names] of folders) {
+        // Deno reports a missing folder only later, as an event.
+        statSync(folder);
+        const watcher = watch(folder, (_event, name) => {
           if (name !== null && names.has(name)) this.#note();
         });
-      } catch (cause) {
-        const why = `${describeThrown(cause)}. Start plue with --no-watch`;
-        throw usageError(`Cannot watch the folder "${folder}": ${why}`, { cause });
+        this.#watchers.push(watcher.on("error", () => this.#note()));
       }
-    });
+    } catch (cause) {
+      this.close();
+      const why = `${describeThrown(cause)}. Start plue with --no-watch`;
+      throw usageError(`Cannot watch the files: ${why}`, { cause });
+    }
   }
 
   async next(): Promise<undefined> {

@@ -30,6 +30,7 @@ import type { Selection } from "../../select/mod.ts";
 import {
   cleanText,
   describeThrown,
+  isFunction,
   isObject,
   isText,
   isToolName,
@@ -143,7 +144,7 @@ export async function loadTools(
   if (options.pins !== undefined && state.pinKeys.size === 0) {
     throw usageError('Cannot use "pins" for a module: it applies to servers and documents only');
   }
-  if (options.baseUrl !== undefined && state.imports.length === 0) {
+  if (options.baseUrl !== undefined && !state.imports.some(({ source }) => source === "openapi")) {
     throw usageError('Cannot use "baseUrl" without a document: it is the address of its API');
   }
   const { files, imports, pinned, settings } = state;
@@ -339,7 +340,8 @@ function readSettings(
     const value = exports[name];
     if (value === undefined || isToolLike(value)) continue;
     const isCallback = name === "callback";
-    if (isCallback ? !isText(Object(value).path) : !isObject(value)) {
+    const isUsable = isCallback ? isFunction(value) && isText(Object(value).path) : isObject(value);
+    if (!isUsable) {
       const wanted = isCallback ? "made by oauthCallback()" : "an object";
       throw usageError(`Cannot use "${place}": its export ${name} must be ${wanted}`);
     }
@@ -442,6 +444,9 @@ async function loadDocument({ namespace, place, kind }: SourceName, state: Loadi
       ? `it is a file of sources; serve it with "plue serve -c ${place}"`
       : `it is neither ${wanted}`;
     throw usageError(`Cannot use "${place}": ${why}`);
+  }
+  if (headers !== undefined && !isOpenApi && !isUrl(place)) {
+    throw usageError(`Cannot use "headers" for "${place}": a list of tools sends no requests`);
   }
   const [rejected] = imported.rejected;
   if (imported.tools.length === 0 && rejected !== undefined) throw usageError(rejected.message);

@@ -406,7 +406,7 @@ createInterface({ input: process.stdin }).on("line", (line) => {
     for (const words of [["tools.mjs"], ["--nats", "nats://x"]]) {
       await rejects(["serve", "-c", path, ...words], "has no effect with -c; write it into");
     }
-    await rejects(["serve", path], `it is a file of sources; serve it with "plue serve -c`);
+    await rejects(["list", path], `it is a file of sources; serve it with "plue serve -c`);
     const callers = { tokens: { ann: { token: "ann-ann-ann-ann-ann" } } };
     const closed = await files.write("closed.json", { callers, sources: {} });
     await rejects(["serve", "-c", closed, "--stdio"], "callers have no effect with --stdio");
