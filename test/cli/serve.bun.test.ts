@@ -4,9 +4,8 @@ import { writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
 import process from "node:process";
-import { assertEquals, assertLessOrEqual, assertStringIncludes, assertThrows } from "@std/assert";
+import { assertEquals, assertLessOrEqual, assertStringIncludes } from "@std/assert";
 import { afterAll, beforeAll, describe, it } from "bun:test";
-import { Changes } from "../../src/cli/serve/watch.ts";
 import { type Program, startProgram } from "../support/program.ts";
 import { pipe, temporaryFolder } from "../examples/workspace/testing.ts";
 import { maybe } from "../support/skip.ts";
@@ -253,12 +252,6 @@ describe("plue serve -c", () => {
     assertEquals(other.output.stderr, "");
     other.child.kill("SIGHUP");
     await other.printed(/Applied/);
-  });
-});
-
-describe("Changes", () => {
-  it("names --no-watch if a folder cannot be watched", () => {
-    assertThrows(() => new Changes(["/no/such/plue.json"]), Error, "Start plue with --no-watch");
   });
 });
 

@@ -1,6 +1,7 @@
-import { assertEquals, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
 import { readPlueFile } from "../../../src/cli/gateway/file.ts";
+import { Changes } from "../../../src/cli/serve/watch.ts";
 import { folder, plue } from "../support.ts";
 
 const files = folder();
@@ -39,7 +40,7 @@ describe("readPlueFile()", () => {
       '{"tenants": {"a": {"use": ["docs"]}}}',
       '1:28: there is no source "docs" in the file',
     ],
-    ["an empty list of callers", '{"callers": {"tokens": {}}}', "1:2: it has no caller; without"],
+    ["an empty list of callers", '{"callers": {"tokens": {}}}', "1:2: it has no caller; add one"],
     ["tenants without callers", '{"tenants": {"a": {}}}', "1:2: tenants need callers"],
     [
       "a rule without an effect",
@@ -183,5 +184,11 @@ describe("readPlueFile()", () => {
     const { code, stdout } = await plue(["check", path]);
     assertEquals(code, 0);
     assertStringIncludes(stdout, `${path} is valid: 1 source, 0 tenants, 0 callers.`);
+  });
+});
+
+describe("Changes", () => {
+  it("names --no-watch if a folder cannot be watched", () => {
+    assertThrows(() => new Changes(["/no/such/plue.json"]), Error, "Start plue with --no-watch");
   });
 });
