@@ -212,7 +212,7 @@ export function readLines(
 ) {
   const decoder = new TextDecoder();
   const most = MAX_STREAM * maxBytes;
-  /** The lines that were not read. The last one has not ended. Empty after the connection. */
+  /** The lines that were not read. The last one has not ended. Empty after the end. */
   let lines = [""];
   const bounded = (line: string): string => {
     if (line.length * 3 <= maxBytes || utf8Length(line) <= maxBytes) return line;

@@ -238,7 +238,7 @@ export class SkillCatalog implements BridgeSkills {
     });
   }
 
-  /** Returns the skills that the caller of a toolset sees, anew only if the caller's tools change. */
+  /** Returns the skills that a caller sees. Chooses them again only if the caller's tools change. */
   #visible(toolset: Toolset): Promise<Skills> {
     return once(this.#seen, (toolset.bridge?.target ?? toolset).available(), () => {
       const hidden = this.skills.filter((skill) => !this.#isVisible(skill, toolset))

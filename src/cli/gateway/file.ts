@@ -68,7 +68,7 @@ export interface PlueSettings {
   readonly journal?: Pick<JournalOptions, "arguments" | "key" | "secrets"> & {
     readonly file: string;
   };
-  /** The own sources of each tenant, and those of the file that it shares. */
+  /** The own sources of each tenant, and the sources of the file that the tenant shares. */
   readonly tenants?: {
     readonly [name: string]: Pick<PlueSettings, "sources" | "selection"> & {
       readonly use?: readonly string[];

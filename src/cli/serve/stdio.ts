@@ -86,7 +86,7 @@ export async function listenForCallbacks(
         : message,
     );
   const listening = callbacks().some(Boolean)
-    // Others must not reach it: the callback has no token.
+    // Other machines must not reach it: a callback needs no token.
     ? await listen(app.fetch, { host: isLoopback ? host : "127.0.0.1", port }).catch(warn)
     : undefined;
   return { [Symbol.asyncDispose]: async () => await listening?.close() };

@@ -124,7 +124,7 @@ describe("oauthCredentials()", () => {
 });
 
 describe("oauthCallback()", () => {
-  it("rejects another source, unknown options, and both or none of authorize and confirm", () => {
+  it("rejects another source, unknown options, and neither or both of authorize and confirm", () => {
     const wrong: readonly [object, string, object?][] = [
       [{}, "set either authorize or confirm"],
       [{ authorize, confirm: true }, "set either authorize or confirm"],
@@ -137,7 +137,7 @@ describe("oauthCallback()", () => {
     }
   });
 
-  it("reports a value of authorize that is no caller, and shows that the request failed", async () => {
+  it("reports an invalid value of authorize, and shows that the request failed", async () => {
     const errors: unknown[] = [];
     const callback = oauthCallback(source, {
       authorize: () => 7 as never,

@@ -123,8 +123,8 @@ describe("an imported server that sends too much", () => {
   });
 
   for (const [list, others] of [["tools"], ["skills"], ["skills", "tools"]] as const) {
-    const beside = others === undefined ? "" : ` beside a list of ${others}`;
-    it(`cannot be imported with a list of ${list} that is too large${beside}, page by page`, async () => {
+    const next = others === undefined ? "" : ` next to a list of ${others}`;
+    it(`cannot be imported with a list of ${list} that is too large${next}, page by page`, async () => {
       let pages = 0;
       const more = others === undefined ? {} : { [others]: [] };
       const page = (name: string, description: string): object =>
@@ -481,7 +481,7 @@ it("close() of an import ends a read of the list that the server does not answer
 }, 30_000);
 
 describe("a list that is not read from the server", () => {
-  it("is no failure for a resumed session, whose features the client does not know", async () => {
+  it("is empty for a resumed session, whose features the client does not know", async () => {
     const fetch = fetchRaw(({ id }) => resultOf(id, {}));
     await using server = await importFrom(fetch, { http: { fetch, sessionId: "resumed" } });
     assertEquals(server.tools, []);

@@ -164,8 +164,10 @@ describe("plue serve -c", () => {
     assertEquals(await call("far:greet", "Bob"), "denied");
     // Tools of other servers produce untrusted data.
     assertEquals(await call("mail:greet", "Ann"), "denied");
-    const last = [await call("far:greet", "Ann"), await call("far:greet", "Ann")];
-    assertEquals([...last, await call("far:greet", "Ann")], [...last, "rate_limited"]);
+    const { headers } = await fetch(`${served.url}/tools`, {
+      headers: bearer("ann-ann-ann-ann-ann"),
+    });
+    assertEquals(headers.get("ratelimit-policy"), '"default";q=5;w=60');
   });
 
   it("applies a changed file, and lets running calls of a removed source finish", async () => {
@@ -412,7 +414,7 @@ createInterface({ input: process.stdin }).on("line", (line) => {
     await rejects(["serve", "-c", closed, "--stdio"], "callers have no effect with --stdio");
   });
 
-  it("creates the file of its store beside the file of settings", async () => {
+  it("creates the file of its store in the folder of the settings", async () => {
     await using _ = await gateway("stored.json", { store: "sqlite:kept.db", sources: {} });
     assert((await readFile(join(files.path, "kept.db"))).length > 0);
   });
