@@ -18,8 +18,7 @@ import {
   type ToolFailure,
 } from "../tool/mod.ts";
 import { askedFields, readArguments } from "./arguments.ts";
-import { readSettings } from "./serve/settings.ts";
-import { listenForCallbacks } from "./serve/stdio.ts";
+import { listenForCallbacks, readSettings } from "./serve/settings.ts";
 import { findTool, type Flags, toolsFrom, toolText } from "./show.ts";
 import { BASE_URL_ADVICE, type LoadedTools, unsentCalls } from "./sources/mod.ts";
 import { EXIT, EXIT_CODES, readInput, type Terminal, usageError } from "./terminal.ts";

@@ -10,10 +10,11 @@ import { selectionOf, toolsFrom } from "../show.ts";
 import type { LoadedTools } from "../sources/mod.ts";
 import { counted, EXIT, openPage, type Terminal, usageError } from "../terminal.ts";
 import { createService, logText, openJournal, openSkills, tokenCaller } from "./service.ts";
-import { listen, readSettings, type ServeFlags, type ServeSettings, urlOf } from "./settings.ts";
+import { listen, listenForCallbacks, readSettings, type ServeFlags } from "./settings.ts";
+import { type ServeSettings, urlOf } from "./settings.ts";
 import { openShared } from "../store.ts";
 import { openState, refreshing, withRules } from "./state.ts";
-import { listenForCallbacks, serveStdio } from "./stdio.ts";
+import { serveStdio } from "./stdio.ts";
 import { supervise, Supervised } from "./watch.ts";
 
 /** The flags without an effect with another flag. */

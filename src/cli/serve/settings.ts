@@ -5,9 +5,12 @@
 
 import { isIPv6, type Socket } from "node:net";
 import process from "node:process";
+import { Hono } from "hono";
+import type { OAuthCallback } from "../../adapters/credentials/mod.ts";
+import { cleanText, describeThrown } from "../../tool/mod.ts";
 import { isRiskLevel, RISK_LEVELS, type RiskLevel } from "../../tool/mod.ts";
 import type { Flags } from "../show.ts";
-import { usageError } from "../terminal.ts";
+import { type Terminal, usageError } from "../terminal.ts";
 
 export interface ServeFlags extends Flags {
   readonly port?: string;
@@ -158,7 +161,7 @@ interface Listening {
   close(): Promise<void>;
 }
 
-export type FetchHandler = (request: Request, server?: unknown) => Response | Promise<Response>;
+type FetchHandler = (request: Request, server?: unknown) => Response | Promise<Response>;
 
 interface DenoServe {
   serve(
@@ -259,6 +262,38 @@ async function listenOnNode(
     server.on("error", reject);
     server.setTimeout(SILENCE_MS);
   });
+}
+
+/**
+ * Listens on this machine for callbacks only. Warns if the port is in use.
+ *
+ * @param callbacks Returns the callbacks at the time of a request.
+ */
+export async function listenForCallbacks(
+  callbacks: () => readonly (OAuthCallback | undefined)[],
+  { port, host, isLoopback }: Pick<ServeSettings, "host" | "port" | "isLoopback">,
+  terminal: Terminal,
+): Promise<AsyncDisposable> {
+  const app = new Hono();
+  app.get("*", async ({ req, notFound }) => {
+    const callback = callbacks().find((one) => one?.path === req.path);
+    return await callback?.(req.raw) ?? notFound();
+  });
+  app.onError((error) => {
+    terminal.warn(cleanText(describeThrown(error), 1_000));
+    return new Response(null, { status: 500 });
+  });
+  const warn = ({ message, cause }: Error): void =>
+    terminal.warn(
+      Object(cause).code === "EADDRINUSE"
+        ? `Cannot receive permissions: another process has port ${port}, and must serve the callback`
+        : message,
+    );
+  const listening = callbacks().some(Boolean)
+    // Other machines must not reach it: a callback needs no token.
+    ? await listen(app.fetch, { host: isLoopback ? host : "127.0.0.1", port }).catch(warn)
+    : undefined;
+  return { [Symbol.asyncDispose]: async () => await listening?.close() };
 }
 
 /** Returns the address of a client, for the limit of failed logins. */

@@ -6,15 +6,12 @@
 import { Buffer } from "node:buffer";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
-import { Hono } from "hono";
-import type { OAuthCallback } from "../../adapters/credentials/mod.ts";
 import type { McpEndpoint } from "../../adapters/mcp/mod.ts";
 import { exportTools } from "../../formats/mod.ts";
 import type { Toolset } from "../../select/mod.ts";
 import { cleanText, describeThrown, isObject, type JsonSchema } from "../../tool/mod.ts";
 import { eventsIn } from "../sources/service.ts";
-import { type CommandIo, EXIT, type Terminal } from "../terminal.ts";
-import { listen, type ServeSettings } from "./settings.ts";
+import { type CommandIo, EXIT } from "../terminal.ts";
 
 /** Not a real address: the endpoint is called as a function. */
 const ADDRESS = "http://localhost/mcp";
@@ -58,38 +55,6 @@ export async function serveStdio(
   connection.abort(io.signal.aborted);
   await Promise.all(running);
   return EXIT.ok;
-}
-
-/**
- * Listens on this machine for callbacks only. Warns if the port is in use.
- *
- * @param callbacks Returns the callbacks at the time of a request.
- */
-export async function listenForCallbacks(
-  callbacks: () => readonly (OAuthCallback | undefined)[],
-  { port, host, isLoopback }: Pick<ServeSettings, "host" | "port" | "isLoopback">,
-  terminal: Terminal,
-): Promise<AsyncDisposable> {
-  const app = new Hono();
-  app.get("*", async ({ req, notFound }) => {
-    const callback = callbacks().find((one) => one?.path === req.path);
-    return await callback?.(req.raw) ?? notFound();
-  });
-  app.onError((error) => {
-    terminal.warn(cleanText(describeThrown(error), 1_000));
-    return new Response(null, { status: 500 });
-  });
-  const warn = ({ message, cause }: Error): void =>
-    terminal.warn(
-      Object(cause).code === "EADDRINUSE"
-        ? `Cannot receive permissions: another process has port ${port}, and must serve the callback`
-        : message,
-    );
-  const listening = callbacks().some(Boolean)
-    // Other machines must not reach it: a callback needs no token.
-    ? await listen(app.fetch, { host: isLoopback ? host : "127.0.0.1", port }).catch(warn)
-    : undefined;
-  return { [Symbol.asyncDispose]: async () => await listening?.close() };
 }
 
 type Endpoint = Pick<McpEndpoint, "fetch">;
