@@ -164,9 +164,11 @@ function summary(gateway: Gateway): string {
   const sources = gateway.status();
   const down = sources.filter(({ state }) => state === "unavailable").map(fullName);
   const missing = down.length === 0 ? "" : `, without ${down.join(", ")}`;
-  const tools = gateway.toolset().available().length;
-  return `${counted(sources.length, "source")}${missing}, ${counted(tools, "tool")}`;
+  return `${counted(sources.length, "source")}${missing}, ${toolsOf(gateway)}`;
 }
+
+const toolsOf = (gateway: Gateway, tenant?: string): string =>
+  counted(gateway.toolset(tenant).available().length, "tool");
 
 function banner(path: string, url: string, gateway: Gateway, terminal: Terminal): string {
   return [
@@ -175,7 +177,9 @@ function banner(path: string, url: string, gateway: Gateway, terminal: Terminal)
     stateTable(gateway, terminal),
     "",
     `${summary(gateway)}. MCP clients connect to ${url}/mcp`,
-    ...gateway.tenants.map((tenant) => `Clients of ${tenant}: ${url}/t/${tenant}/mcp`),
+    ...gateway.tenants.map((tenant) =>
+      `Clients of ${tenant}, ${toolsOf(gateway, tenant)}: ${url}/t/${tenant}/mcp`
+    ),
   ].join("\n");
 }
 
