@@ -61,7 +61,8 @@ describe("the tenants of plue serve -c", () => {
       },
       journal: { file: "journal.jsonl" },
     });
-    await served.printed(/ 1 tool\. .*\nClients of acme, 1 tool: .*\n.*\nClients of empty, 0 tools: /);
+    const lines = / 1 tool\. .*\nClients of acme, 1 tool: .*\n.*\nClients of empty, 0 tools: /;
+    await served.printed(lines);
     const ask = async (name: string, path: string, body?: object) => {
       const [url, headers] = [served.url + path, bearer(token(name))];
       const response = await (body ? postJson(url, body, headers) : fetch(url, { headers }));
