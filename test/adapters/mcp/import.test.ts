@@ -298,6 +298,20 @@ describe("importMcpServer()", () => {
     });
   }
 
+  it("reports that an unsent call has not run, if the host must reconnect its client", async () => {
+    const mcp = createMcpEndpoint(farRegistry(), { openExecution: true });
+    let fetch = (request: Request): Promise<Response> => mcp.fetch(request);
+    const client = await connect({ fetch: (request) => fetch(request) });
+    const registry = new ToolRegistry();
+    await using _server = await importMcpServer(client, { namespace: "far", registry });
+    fetch = () => Promise.reject(Object.assign(new Error("down"), { code: "ECONNREFUSED" }));
+    const { error } = await new ToolDispatcher(registry).dispatch({ name: "far:lines" }) as {
+      error?: plue.ToolFailure;
+    };
+    assertEquals([error?.code, error?.ran, error?.retryable], ["unavailable", "no", true]);
+    await client.close();
+  });
+
   it("does not wait for a connection longer than its caller", async () => {
     const world = await imported();
     world.isDown = true;
@@ -333,9 +347,16 @@ describe("importMcpServer()", () => {
     assertEquals(server.tools.length, 5);
   });
 
-  it("stops connecting when its signal aborts", async () => {
+  it("stops connecting when its signal aborts, but reads later lists after it has aborted", async () => {
     const signal = AbortSignal.abort(new Error("Enough"));
     await assertRejects(() => importMcpServer(URL_OF_MCP, { namespace: "far", signal }));
+    const [far, controller] = [farRegistry(), new AbortController()];
+    const mcp = createMcpEndpoint(far, { openExecution: true });
+    await using server = await importFar(mcp, { signal: controller.signal });
+    controller.abort();
+    far.unregisterTool("draw");
+    await server.refresh();
+    assertEquals(server.tools.length, 4);
   });
 });
 
