@@ -305,10 +305,11 @@ describe("importMcpServer()", () => {
     const registry = new ToolRegistry();
     await using _server = await importMcpServer(client, { namespace: "far", registry });
     fetch = () => Promise.reject(Object.assign(new Error("down"), { code: "ECONNREFUSED" }));
-    const { error } = await new ToolDispatcher(registry).dispatch({ name: "far:lines" }) as {
-      error?: plue.ToolFailure;
-    };
-    assertEquals([error?.code, error?.ran, error?.retryable], ["unavailable", "no", true]);
+    const unsent = await new ToolDispatcher(registry).dispatch({ name: "far:lines" });
+    assertEquals(
+      unsent.ok ? undefined : [unsent.error.code, unsent.error.retryable, unsent.error.ran],
+      ["unavailable", true, "no"],
+    );
     await client.close();
   });
 
