@@ -162,7 +162,7 @@ export interface CallFlags extends Flags {
  */
 export async function callOnTerminal(
   request: { readonly name: string; readonly arguments: unknown },
-  { registry, toolset, dispatch, imports, callback }: LoadedTools & { readonly toolset: Toolset },
+  { registry, toolset, dispatch, imports, callbacks }: LoadedTools & { readonly toolset: Toolset },
   flags: CallFlags,
   terminal: Terminal,
   print: (content: unknown) => void = (content) => printContent(content, terminal),
@@ -177,9 +177,9 @@ export async function callOnTerminal(
     ...dispatch,
   }).withToolset(toolset);
   let listening: Promise<AsyncDisposable> | undefined;
-  const settings = callback && readSettings({ PORT: terminal.io.env["PORT"] });
+  const settings = callbacks[0] && readSettings({ PORT: terminal.io.env["PORT"] });
   const listen = async () =>
-    await (listening ??= settings && listenForCallbacks(() => [callback], settings, terminal));
+    await (listening ??= settings && listenForCallbacks(() => callbacks, settings, terminal));
   const result = await dispatcher.dispatch(request, {
     signal: terminal.io.signal,
     timeoutMs: timeout,

@@ -51,6 +51,18 @@ describe("plue serve", () => {
     assertEquals(idsIn(stdout)[0], "far:count");
   });
 
+  it("serves the callbacks of a module, which must have different paths", async () => {
+    const module = (path: string) =>
+      files.write(
+        `${path}.mjs`,
+        `export const ${path} = { name: "${path}", description: "Greets." };
+export const callback = ["/a", "/${path}"].map((path) => Object.assign(() => new Response(), { path }));`,
+      );
+    await using served = await service([await module("b")]);
+    for (const path of ["/a", "/b"]) assert((await fetch(served.url + path)).ok);
+    await rejects(["list", await module("a")], "callback must be made by oauthCallback(), each");
+  });
+
   it("shows MCP clients the bridge with --bridge, and HTTP clients that request it", async () => {
     await using served = await service([TOOLS, "--bridge"]);
     const ids = ["call_tool", "describe_tools", "search_tools"];

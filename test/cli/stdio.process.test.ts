@@ -62,12 +62,12 @@ describe("plue serve --stdio", () => {
     assertEquals(errors, { 0: -32_602 });
   });
 
-  it("serves the callback of a module, and nothing else, over HTTP, unless its port is in use", async () => {
+  it("serves the callbacks of a module, and nothing else, over HTTP, unless their port is in use", async () => {
     const callback = `(request) => {
       if (request.url.endsWith("?fail")) throw new Error("a secret");
       return new Response("connected");
     }`;
-    const exported = `Object.assign(${callback}, { path: "/connected" })`;
+    const exported = `["/", "/connected"].map((path) => Object.assign(${callback}, { path }))`;
     const module = `${MODULE}\nexport const callback = ${exported};`;
     const tools = await files.write("callback.mjs", module);
     const path = await files.write("callback.json", { sources: { one: { from: "callback.mjs" } } });

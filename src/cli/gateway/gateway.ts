@@ -101,8 +101,8 @@ export class Gateway implements AsyncDisposable {
     return [...this.#file?.scopes.keys() ?? []].filter((tenant) => tenant !== undefined);
   }
 
-  get callbacks(): readonly (OAuthCallback | undefined)[] {
-    return [...this.#sources.values()].map(({ module }) => module?.callback);
+  get callbacks(): readonly OAuthCallback[] {
+    return [...this.#sources.values()].flatMap(({ module }) => module?.callbacks ?? []);
   }
 
   /** The states of the sources that a tenant uses; by default, of all sources. */
@@ -367,15 +367,15 @@ export class Gateway implements AsyncDisposable {
 function addCallbacks({ json }: PlueFile, scopes: Scopes, sources: Sources): void {
   const paths = new Set<string>();
   for (const { module, named: { pointer } } of sources.values()) {
-    const callback = module?.callback;
-    if (callback === undefined) continue;
-    const { path } = callback;
-    if (paths.has(path)) json.reject(pointer, `another module has a callback at ${path}`);
-    paths.add(path);
-    const [, tenant] = scopes.size > 1 ? /^\/t\/([^/]+)/.exec(path) ?? [] : [];
-    const { app, mounted } = scopes.get(tenant) ??
-      json.reject(pointer, `its callback is at ${path}, and there is no such tenant`);
-    (tenant === undefined ? app : mounted).get(path, ({ req }) => callback(req.raw));
+    for (const callback of module?.callbacks ?? []) {
+      const { path } = callback;
+      if (paths.has(path)) json.reject(pointer, `another module has a callback at ${path}`);
+      paths.add(path);
+      const [, tenant] = scopes.size > 1 ? /^\/t\/([^/]+)/.exec(path) ?? [] : [];
+      const { app, mounted } = scopes.get(tenant) ??
+        json.reject(pointer, `its callback is at ${path}, and there is no such tenant`);
+      (tenant === undefined ? app : mounted).get(path, ({ req }) => callback(req.raw));
+    }
   }
 }
 

@@ -85,8 +85,7 @@ export async function serveFile(
   await started;
   using _refreshing = refreshing(() => gateway.refresh());
   if (flags.stdio === true) {
-    const callbacks = () => gateway.callbacks;
-    await using _callbacks = await listenForCallbacks(callbacks, settings, terminal);
+    await using _callbacks = await listenForCallbacks(() => gateway.callbacks, settings, terminal);
     return await serveStdio(gateway, () => gateway.toolset(), io);
   }
   const server = await listen((request, env) => gateway.fetch(request, env), settings);

@@ -86,7 +86,7 @@ export class Source implements AsyncDisposable {
     return this.#registry;
   }
 
-  get module(): Pick<LoadedTools, "dispatch" | "callback"> | undefined {
+  get module(): Pick<LoadedTools, "dispatch" | "callbacks"> | undefined {
     return this.#loaded;
   }
 

@@ -85,12 +85,12 @@ export async function serve(
   const registry: Partial<ToolRegistry> = loaded.registry;
   using _refreshing = refreshing(() => registry.refresh?.());
   const served = (): Toolset => shown(loaded.registry.select(selection));
-  const { callback } = loaded;
+  const { callbacks } = loaded;
   if (flags.stdio === true) {
-    await using _callback = await listenForCallbacks(() => [callback], settings, terminal);
+    await using _callbacks = await listenForCallbacks(() => callbacks, settings, terminal);
     return await serveStdio(mcp, served, io);
   }
-  if (callback !== undefined) app.get(callback.path, ({ req }) => callback(req.raw));
+  for (const callback of callbacks) app.get(callback.path, ({ req }) => callback(req.raw));
 
   const port = await supervised?.loaded(files) ?? settings.port;
   const server = await listen((request, env) => app.fetch(request, env as object), { host, port });

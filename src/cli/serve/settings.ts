@@ -270,13 +270,13 @@ async function listenOnNode(
  * @param callbacks Returns the callbacks at the time of a request.
  */
 export async function listenForCallbacks(
-  callbacks: () => readonly (OAuthCallback | undefined)[],
+  callbacks: () => readonly OAuthCallback[],
   { port, host, isLoopback }: Pick<ServeSettings, "host" | "port" | "isLoopback">,
   terminal: Terminal,
 ): Promise<AsyncDisposable> {
   const app = new Hono();
   app.get("*", async ({ req, notFound }) => {
-    const callback = callbacks().find((one) => one?.path === req.path);
+    const callback = callbacks().find(({ path }) => path === req.path);
     return await callback?.(req.raw) ?? notFound();
   });
   app.onError((error) => {
@@ -289,7 +289,7 @@ export async function listenForCallbacks(
         ? `Cannot receive permissions: another process has port ${port}, and must serve the callback`
         : message,
     );
-  const listening = callbacks().some(Boolean)
+  const listening = callbacks().length > 0
     // Other machines must not reach it: a callback needs no token.
     ? await listen(app.fetch, { host: isLoopback ? host : "127.0.0.1", port }).catch(warn)
     : undefined;

@@ -65,8 +65,8 @@ export interface LoadedTools extends AsyncDisposable {
   readonly dispatch: ToolDispatcherOptions;
   /** The tools that the module makes public. */
   readonly selection: Selection;
-  /** The module's route for the browsers of callers that give permission. */
-  readonly callback?: OAuthCallback | undefined;
+  /** The module's routes for the browsers of callers that give permission. */
+  readonly callbacks: readonly OAuthCallback[];
   readonly files: readonly string[];
   readonly imports: readonly ImportResult[];
   readonly pinned: readonly PinnedImport[];
@@ -97,7 +97,7 @@ interface Loading {
     transactions?: TransactionManager;
     dispatch?: ToolDispatcherOptions;
     selection?: Selection;
-    callback?: OAuthCallback;
+    callback?: OAuthCallback | readonly OAuthCallback[];
   };
   readonly origins: Map<string, string>;
   readonly tools: Tool[];
@@ -148,7 +148,7 @@ export async function loadTools(
     throw usageError('Cannot use "baseUrl" without a document: it is the address of its API');
   }
   const { files, imports, pinned, settings } = state;
-  const { transactions, dispatch, selection = {}, callback } = settings;
+  const { transactions, dispatch, selection = {}, callback = [] } = settings;
   const registry = state.registry ?? new ToolRegistry({ onError: warner(io) });
   const servers: ImportedMcpServer[] = [];
   const close = async (): Promise<void> => {
@@ -170,7 +170,7 @@ export async function loadTools(
   }
   return {
     sources: named.map(withoutCredentials),
-    ...{ registry, files, imports, pinned, servers, selection, callback },
+    ...{ registry, files, imports, pinned, servers, selection, callbacks: [callback].flat() },
     dispatch: { ...(transactions && { transactions }), ...dispatch },
     [Symbol.asyncDispose]: close,
   };
@@ -340,9 +340,10 @@ function readSettings(
     const value = exports[name];
     if (value === undefined || isToolLike(value)) continue;
     const isCallback = name === "callback";
-    const isUsable = isCallback ? isFunction(value) && isText(Object(value).path) : isObject(value);
-    if (!isUsable) {
-      const wanted = isCallback ? "made by oauthCallback()" : "an object";
+    const all = [value].flat();
+    const paths = new Set(all.map((one) => isFunction(one) && Object(one).path).filter(isText));
+    if (isCallback ? paths.size !== all.length : !isObject(value)) {
+      const wanted = isCallback ? "made by oauthCallback(), each with its own path" : "an object";
       throw usageError(`Cannot use "${place}": its export ${name} must be ${wanted}`);
     }
     const other = origins.get(name);

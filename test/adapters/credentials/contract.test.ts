@@ -4,36 +4,23 @@ import { credentials, fromContext } from "@plue/tools/credentials";
 import { describeLayer, ran, stopped } from "../../contract/layer_contract.ts";
 import { broken, never } from "../../unit/execute/support.ts";
 
-const source = fromContext(() => "a token");
 const tool = { credentials: { hub: {} } };
+const from = (get: Parameters<typeof fromContext>[0]) => ({
+  layers: [credentials(fromContext(get))],
+  tool,
+});
 
-describeLayer(
-  "credentials",
-  () => ({ layers: [credentials(fromContext(() => "token-1"))], tool }),
-  [
-    stopped("denies a call without a credential", "denied", {
-      layers: [credentials(fromContext(() => undefined))],
-      tool,
-    }),
-    stopped("fails a call whose source throws", "unavailable", {
-      layers: [credentials(fromContext(broken))],
-      tool,
-    }, 1),
-    stopped("fails a call whose token does not fit into a header", "unavailable", {
-      layers: [credentials(source)],
-      tool,
-    }, 1),
-    stopped("fails a call whose source returns another value", "unavailable", {
-      layers: [credentials({ get: () => 7 as never })],
-      tool,
-    }, 1),
-    stopped("ends a call whose source does not return in time", "timeout", {
-      layers: [credentials({ get: never })],
-      tool,
-    }),
-    ran("runs a tool that declares no credential, without its sources", "done", {
-      layers: [credentials(fromContext(broken))],
-      tool: {},
-    }),
-  ],
-);
+describeLayer("credentials", () => from(() => "token-1"), [
+  stopped("denies a call without a credential", "denied", from(() => undefined)),
+  stopped("fails a call whose source throws", "unavailable", from(broken), 1),
+  stopped("fails a call whose token does not fit a header", "unavailable", from(() => "a b"), 1),
+  stopped("fails a call whose source returns another value", "unavailable", {
+    layers: [credentials({ get: () => 7 as never })],
+    tool,
+  }, 1),
+  stopped("ends a call whose source does not return in time", "timeout", from(never)),
+  ran("runs a tool that declares no credential, without its sources", "done", {
+    ...from(broken),
+    tool: {},
+  }),
+]);

@@ -64,8 +64,9 @@ describe("plue serve -c", () => {
   it("serves the callbacks of modules at paths of the service and of a tenant, and rejects a second one", async () => {
     const settings = async (path: string) => {
       const from = `${path.replaceAll("/", "-")}.mjs`;
-      const exported = `Object.assign(() => new Response("connected"), { path: "${path}" });`;
-      await files.write(from, `${MODULE}\nexport const callback = ${exported}`);
+      const routed = "(path) => Object.assign(() => new Response('connected'), { path })";
+      const exported = `["${path}", "${path}/second"].map(${routed})`;
+      await files.write(from, `${MODULE}\nexport const callback = ${exported};`);
       const tokens = { ann: { token: "ann-ann-ann-ann-ann", tenant: "acme" } };
       return { sources: { one: { from } }, tenants: { acme: {} }, callers: { tokens } };
     };
@@ -74,7 +75,7 @@ describe("plue serve -c", () => {
       // Without tenants, any path is one of the service.
       const more = path.includes("acme") ? tenants : {};
       await using served = await gateway("callback.json", { sources, ...more });
-      assertEquals(await (await fetch(served.url + path)).text(), "connected");
+      assertEquals(await (await fetch(`${served.url}${path}/second`)).text(), "connected");
     }
     const { sources: { one } } = await settings("/connected");
     const rejected = (wrong: object, message: string) =>
