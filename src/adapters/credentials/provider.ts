@@ -213,8 +213,8 @@ async function boundedFetch(url: string, request: RequestInit): Promise<Response
   // Without the headers: GitLab sends WWW-Authenticate, which would hide the name of the error.
   // Tokens of Slack have the type "bot" or "user", and assertions have "N_A".
   return Response.json({ ...answer, token_type: "bearer" }, {
-    // GitHub sends errors with status 200.
-    status: status === 200 && answer.error ? 400 : status,
+    // GitHub sends errors with status 200, and Harvest sends tokens with status 201.
+    status: status > 201 ? status : answer.error ? 400 : 200,
   });
 }
 

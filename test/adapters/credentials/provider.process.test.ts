@@ -119,12 +119,12 @@ describe("ProviderClient", () => {
     assertEquals((await tokensFrom(json)).staleAt, undefined);
   });
 
-  it("takes a token of any type, with a list of scopes, null, and an ID token of an unknown issuer", async () => {
+  it("takes a token of any type, with status 201, a list of scopes, null, and any ID token", async () => {
     const claims = btoa(JSON.stringify({ iss: "https://accounts.example.com", aud: "plue" }));
     const input = { access_token: "token", expires_in: null, refresh_token: null, scope: ["repo"] };
     for (const token_type of [undefined, "bot", "User Access Token"]) {
       const json = JSON.stringify({ ...input, token_type, id_token: `e30.${claims}.x` });
-      assertEquals((await tokensFrom(json)).token, "token");
+      assertEquals((await tokensFrom(() => new Response(json, { status: 201 }))).token, "token");
     }
   });
 
