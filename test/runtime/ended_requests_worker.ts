@@ -59,7 +59,9 @@ const events = { onConnected: () => Promise.resolve(), onError() {}, onState() {
 const connection = new McpConnection(opener, {}, events);
 let isReconnecting = false;
 const options = { authorize: () => "the token of ann", sharesList: true };
-const connections = new CallerConnections(options, {}, () => opener, {}, () => {});
+const connections = new CallerConnections({
+  ...{ ...options, mayAsk: false, http: {}, open: () => opener, reconnect: {}, onError() {} },
+});
 
 const PATHS: { readonly [path: string]: (signal: AbortSignal) => unknown } = {
   "/healthz": () => {},

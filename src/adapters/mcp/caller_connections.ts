@@ -42,6 +42,15 @@ export const CALLER_CHECKS: Readonly<Record<keyof CallerConnectionOptions, check
   idleMs: check.numberFrom(0, check.MAX_TIMEOUT_MS),
 };
 
+/** The settings of an import that its callers' connections share. */
+interface ImportSettings {
+  readonly mayAsk: boolean;
+  readonly http: StreamableHTTPClientTransportOptions;
+  readonly open: (http: StreamableHTTPClientTransportOptions) => ClientOpener;
+  readonly reconnect: ReconnectOptions;
+  readonly onError: (error: unknown) => void;
+}
+
 interface CallerConnection {
   readonly connection: McpConnection;
   readonly principal: string | undefined;
@@ -88,26 +97,12 @@ class CallerList {
 }
 
 export class CallerConnections {
-  readonly #options: CallerConnectionOptions;
-  readonly #http: StreamableHTTPClientTransportOptions;
-  readonly #open: (http: StreamableHTTPClientTransportOptions) => ClientOpener;
-  readonly #reconnect: ReconnectOptions;
-  readonly #onError: (error: unknown) => void;
+  readonly #options: CallerConnectionOptions & ImportSettings;
   /** By the digest of principal and token. The least recently used connection is first. */
   readonly #connections: Map<string | McpConnection, CallerConnection> = new Map();
 
-  constructor(
-    options: CallerConnectionOptions,
-    http: StreamableHTTPClientTransportOptions,
-    open: (http: StreamableHTTPClientTransportOptions) => ClientOpener,
-    reconnect: ReconnectOptions,
-    onError: (error: unknown) => void,
-  ) {
+  constructor(options: CallerConnectionOptions & ImportSettings) {
     this.#options = options;
-    this.#http = http;
-    this.#open = open;
-    this.#reconnect = reconnect;
-    this.#onError = onError;
   }
 
   /**
@@ -136,7 +131,7 @@ export class CallerConnections {
       let retryable = true;
       const why = await this.#begin(key, own, tool, signal).catch((error) => {
         signal.throwIfAborted();
-        if (own.reported !== error) this.#onError(withoutSecrets(error, [token]));
+        if (own.reported !== error) this.#options.onError(withoutSecrets(error, [token]));
         own.reported = error;
         retryable = Object(error).status !== 401;
         return `the MCP server cannot be reached. ${check.describeThrown(error)}`;
@@ -177,19 +172,24 @@ export class CallerConnections {
   #add({ principal }: ToolContext, given: string | ToolCredential, token: string, key: string) {
     this.#limitConnections(principal);
     // The provider and the session belong to the import's own connection.
-    const { authProvider: _, sessionId: _own, ...http } = this.#http;
+    const { authProvider: _, sessionId: _own, ...http } = this.#options.http;
     const { fetch = globalThis.fetch, requestInit } = http;
     const headers = new Headers(requestInit?.headers);
     headers.set("authorization", `Bearer ${token}`);
     // A server may repeat the token in its errors.
-    const onError = (error: unknown): void => this.#onError(withoutSecrets(error, [token]));
-    const opener = this.#open({
+    const onError = (error: unknown): void => this.#options.onError(withoutSecrets(error, [token]));
+    const opener = this.#options.open({
       ...http,
       requestInit: { ...requestInit, headers },
       fetch: async (...request) => {
+        const { method, headers: sent } = request[1] ?? {};
+        // Only questions of a server need this stream. Bun sends at most 256 requests at once, and the
+        // streams of idle callers would count.
+        const isStream = method === "GET" && !new Headers(sent).has("last-event-id");
+        if (isStream && !this.#options.mayAsk) return new Response(null, { status: 405 });
         const response = await fetch(...request);
         // The end of an old session must not replace a newer token.
-        if (response.status !== 401 || request[1]?.method === "DELETE") return response;
+        if (response.status !== 401 || method === "DELETE") return response;
         // The next call gets another connection: the Rust SDK sends this status for a lost session.
         const own = this.#connections.get(key);
         if (own?.connection === connection) {
@@ -201,7 +201,7 @@ export class CallerConnections {
       },
     });
     const list = new CallerList();
-    const connection = new McpConnection(opener, this.#reconnect, {
+    const connection = new McpConnection(opener, this.#options.reconnect, {
       onConnected: async (client) => {
         if (this.#options.sharesList !== true) await list.read(client);
       },
@@ -231,6 +231,6 @@ export class CallerConnections {
     own.stopTimer();
     if (this.#connections.get(key) === own) this.#connections.delete(key);
     this.#connections.delete(own.connection);
-    own.connection.close().catch(this.#onError);
+    own.connection.close().catch(this.#options.onError);
   }
 }

@@ -202,9 +202,8 @@ class McpImport implements ImportedMcpServer {
     readFields(ACTION, callers, CALLER_CHECKS, String);
     if (authorize !== undefined) {
       if (!isUrl(source)) fail(ACTION, "authorize has no effect: the source must be a URL");
-      this.#callers = new CallerConnections(
-        ...[{ ...callers, authorize }, http ?? {}, open, reconnect, onError] as const,
-      );
+      const settings = { mayAsk, http: http ?? {}, open, reconnect, onError };
+      this.#callers = new CallerConnections({ ...callers, authorize, ...settings });
     } else if (Object.keys(callers).length > 0) {
       fail(ACTION, "sharesList, maxConnections and idleMs have no effect without authorize");
     }

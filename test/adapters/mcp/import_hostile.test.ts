@@ -270,6 +270,18 @@ describe("an imported server that sends too much", () => {
   });
 });
 
+for (const [mayAsk, count] of [[false, 1], [true, 2]] as const) {
+  it(`an import opens streams for ${mayAsk ? "callers, whom its server may ask" : "itself only"}`, async () => {
+    let streams = 0;
+    const onGet = () => (streams++, new Response(null, { status: 405 }));
+    const options = { mayAsk, authorize: () => "token" };
+    const { server, call } = await calling(({ id }) => resultOf(id, {}), options, onGet);
+    await call();
+    assertEquals(streams, count);
+    await server.close();
+  });
+}
+
 describe("an imported server that answers a caller with status 401", () => {
   it("counts the caller's connection until its calls have ended, and closes it", async () => {
     let isRefused = false;
