@@ -16,8 +16,8 @@ import { withoutSecrets } from "../http/redact.ts";
 import { loadClient } from "./client_library.ts";
 import type { ClientOpener } from "./connection.ts";
 import {
-  boundAnswers,
   boundedFetch,
+  boundMessages,
   Pace,
   readLines,
   UnaskedMessages,
@@ -265,7 +265,7 @@ async function openWith(
   const connecting = (async () => {
     transport = await makeTransport(unasked);
     signal.throwIfAborted();
-    boundAnswers(transport, unasked);
+    boundMessages(transport, unasked);
     const client = await newClient(limits, unasked);
     signal.throwIfAborted();
     await client.connect(transport, { signal, timeout });

@@ -251,15 +251,45 @@ export function readLines(
 export class UnreadInput extends Error {}
 
 const MAX_ANSWERS = 16;
+/** The time in which a server can end the stream of a response, so that its connection is used again. */
+const END_MS = 1_000;
 
-/** Limits the unsent responses to requests of a server that does not read them. */
-export function boundAnswers(transport: Transport, unasked: UnaskedMessages): void {
+/**
+ * Limits the unsent responses to requests of a server that does not read them. Ends the HTTP request
+ * of each request that is cancelled or answered: the SDK and many servers leave it open, and Bun sends
+ * at most 256 requests at once.
+ */
+export function boundMessages(transport: Transport, unasked: UnaskedMessages): void {
   const send = transport.send.bind(transport);
+  const requests: Map<unknown, AbortController> = new Map();
+  const end = (id: unknown): void => {
+    requests.get(id)?.abort();
+    requests.delete(id);
+  };
+  transport.onmessage = (message) => {
+    if ("method" in message || !requests.has(message.id)) return;
+    // Must not delay the end of the process.
+    Object(setTimeout(() => end(message.id), END_MS)).unref?.();
+  };
   let answers = 0;
-  transport.send = async (message: JSONRPCMessage, options) => {
+  transport.send = async (message: JSONRPCMessage, options = {}) => {
     if ("method" in message) {
-      if ("id" in message) unasked.ask();
-      return await send(message, options);
+      if (message.method === "notifications/cancelled") end(message.params?.["requestId"]);
+      if (!("id" in message)) return await send(message, options);
+      unasked.ask();
+      const { id } = message;
+      const request = new AbortController();
+      requests.set(id, request);
+      options.requestSignal?.addEventListener("abort", () => end(id));
+      const onRequestStreamEnd = (): void => {
+        end(id);
+        options.onRequestStreamEnd?.();
+      };
+      const all = { ...options, requestSignal: request.signal, onRequestStreamEnd };
+      return await send(message, all).catch((error) => {
+        end(id);
+        throw error;
+      });
     }
     unasked.add();
     if (answers >= MAX_ANSWERS) return;

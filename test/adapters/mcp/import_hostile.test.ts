@@ -21,6 +21,8 @@ const { endless, fetchRaw, greeting, json, resultOf, silence, tool } = raw;
 type RawMessage = raw.RawMessage;
 const URL_OF_SERVER = "http://far.example/mcp";
 const KB = 1_024;
+const EVENTS = { "content-type": "text/event-stream" };
+const encode = (text: string) => new TextEncoder().encode(text);
 
 /** Imports a server whose requests `fetch` answers. */
 const importFrom = (fetch: ReturnType<typeof fetchRaw>, options: object = {}) =>
@@ -33,22 +35,23 @@ const importFrom = (fetch: ReturnType<typeof fetchRaw>, options: object = {}) =>
 
 /** Imports a server with one tool. `answer` returns the responses to its calls. */
 async function calling(
-  answer: (message: RawMessage) => Response | object,
+  answer: (message: RawMessage, init: RequestInit) => Response | object,
   options: object = {},
   onGet?: () => Response,
 ) {
   const registry = new ToolRegistry();
   const server = await importFrom(
     fetchRaw(
-      (message) =>
+      (message, init) =>
         message.method === "tools/list"
           ? resultOf(message.id, { tools: [tool("call")] })
-          : answer(message),
+          : answer(message, init),
       onGet,
     ),
     { registry, ...options },
   );
-  const call = () => new ToolDispatcher(registry).dispatch({ name: "far:call", arguments: {} });
+  const call = (signal?: AbortSignal) =>
+    new ToolDispatcher(registry).dispatch({ name: "far:call", arguments: {} }, { signal });
   return { server, call };
 }
 
@@ -269,6 +272,27 @@ describe("an imported server that sends too much", () => {
     await server.close();
   });
 });
+
+for (const [what, isAnswered] of [["was answered", true], ["is aborted", false]] as const) {
+  it(`an HTTP request ends when its call ${what}, although the server leaves it open`, async () => {
+    const [begun, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const { server, call } = await calling(({ id }, init) => {
+      init.signal?.addEventListener("abort", () => ended.resolve());
+      begun.resolve();
+      const event = `data: ${JSON.stringify(resultOf(id, { content: [] }))}\n\n`;
+      const start = (stream: ReadableStreamDefaultController) => stream.enqueue(encode(event));
+      const response = new Response(new ReadableStream({ start }), { headers: EVENTS });
+      return isAnswered ? response : silence(init);
+    });
+    const caller = new AbortController();
+    const result = call(caller.signal);
+    await begun.promise;
+    if (!isAnswered) caller.abort();
+    assertEquals((await result).ok, isAnswered);
+    await ended.promise;
+    await server.close();
+  });
+}
 
 for (const [mayAsk, count] of [[false, 1], [true, 2]] as const) {
   it(`an import opens streams for ${mayAsk ? "callers, whom its server may ask" : "itself only"}`, async () => {
