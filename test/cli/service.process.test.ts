@@ -3,6 +3,7 @@ import { SkillsClient } from "@modelcontextprotocol/client/ext/skills";
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
 import { chmod, mkdir, symlink, writeFile } from "node:fs/promises";
+import { get } from "node:http";
 import { join } from "node:path";
 import process from "node:process";
 import { Readable, Writable } from "node:stream";
@@ -164,6 +165,37 @@ export const callback = ["/a", "/${path}"].map((path) => Object.assign(() => new
       const response = await postJson(`${served.url}/tools/pay/execute`, {}, { authorization });
       const { status, code = status } = await response.json();
       assertEquals([...words, code], [...words, wanted]);
+    }
+  });
+
+  it("serves other hosts and their pages behind a proxy with TLS, but not without a token", async () => {
+    const PLUE_TOKEN = "sesame-sesame-sesame";
+    const tokens = { ann: { token: PLUE_TOKEN } };
+    const path = await files.write("own.json", {
+      sources: { own: { from: TOOLS } },
+      callers: { tokens },
+    });
+    const cases = [
+      [[TOOLS], { PLUE_TOKEN }, [200, 403]],
+      [["-c", path], {}, [200, 403]],
+      [[TOOLS], {}, [421, 421]],
+    ] as const;
+    for (const [words, env, wanted] of cases) {
+      await using served = await service(words, env);
+      const statusFor = (origin: string) =>
+        new Promise((resolve) => {
+          // The function fetch does not send another host.
+          const host = "tools.example.com";
+          const headers = { host, origin, authorization: `Bearer ${PLUE_TOKEN}` };
+          get(`${served.url}/tools`, { headers }, (response) => {
+            resolve(response.resume().statusCode);
+          });
+        });
+      const statuses = [
+        await statusFor("https://tools.example.com"),
+        await statusFor("https://evil.example"),
+      ];
+      assertEquals([...words, ...statuses], [...words, ...wanted]);
     }
   });
 

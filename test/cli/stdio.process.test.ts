@@ -75,7 +75,7 @@ describe("plue serve --stdio", () => {
       .filter(({ internal, family }) => !internal && family === "IPv4");
     for (const words of [["serve", tools, "--stdio"], ["serve", "-c", path, "--stdio"]]) {
       const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
-      // The address is one of this machine, whatever the address of a server is.
+      // Clients over stdio have no token, and the address is one of this machine.
       const token = "a-token-of-the-test";
       const env = { PORT: String(await freePort()), HOST: "0.0.0.0", PLUE_TOKEN: token };
       const { signal } = new AbortController();
@@ -90,8 +90,9 @@ describe("plue serve --stdio", () => {
       const second = await plue(words, { env });
       assertEquals(second.code, 0);
       assertStringIncludes(second.stderr, "another process has port");
-      stdin.end();
+      stdin.end('{"jsonrpc":"2.0","id":1,"method":"ping"}\n');
       assertEquals(await ended, 0);
+      assertStringIncludes(String(stdout.read()), '"result":{}');
     }
   });
 

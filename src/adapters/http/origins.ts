@@ -12,13 +12,17 @@ const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
 export function createGuard(options: GuardOptions): (request: Request) => Problem | undefined {
   const { allowedHosts = LOOPBACK, allowedOrigins = [] } = options;
   const hosts = allowedHosts === "any" ? undefined : new Set(allowedHosts.map(hostName));
-  const origins = new Set(allowedOrigins.map(originOf));
+  const others = allowedOrigins.map(originOf);
 
-  function originOrProblem(start: string): string | Problem {
+  /** Returns the origins whose pages may call a host, and `null` for requests without an origin. */
+  function originsOrProblem(start: string): readonly (string | null)[] | Problem {
     // workerd joins two Host headers to one, which makes the URL invalid.
     if (!URL.canParse(start)) return badRequest("The request must name one host");
     const { hostname, origin } = new URL(start);
-    if (hosts === undefined || hosts.has(hostname)) return origin;
+    if (hosts === undefined || hosts.has(hostname)) {
+      // A proxy may have ended TLS.
+      return [null, origin, origin.replace("http:", "https:"), ...others];
+    }
     return {
       status: 421,
       code: "forbidden_host",
@@ -28,28 +32,27 @@ export function createGuard(options: GuardOptions): (request: Request) => Proble
   }
 
   // Most requests of a server name the same host.
-  let known: { readonly start: string; readonly verdict: string | Problem } | undefined;
+  let known: undefined | {
+    readonly start: string;
+    readonly verdict: ReturnType<typeof originsOrProblem>;
+  };
 
   return (request) => {
     // Every runtime derives the host of the URL from the Host header.
     const { url } = request;
     if (known === undefined || !url.startsWith(known.start)) {
       const start = startOf(url);
-      known = { start, verdict: originOrProblem(start) };
+      known = { start, verdict: originsOrProblem(start) };
     }
     const { verdict } = known;
-    if (typeof verdict !== "string") return verdict;
+    if ("code" in verdict) return verdict;
     const origin = request.headers.get("origin");
-    if (origin !== null && origin !== verdict && !origins.has(origin)) {
-      return {
-        status: 403,
-        code: "forbidden_origin",
-        detail:
-          `Pages of origin ${JSON.stringify(origin.slice(0, 255))} may not call this server: ` +
-          "allowedOrigins does not list it",
-      };
-    }
-    return undefined;
+    return verdict.includes(origin) ? undefined : {
+      status: 403,
+      code: "forbidden_origin",
+      detail: `This server does not answer to pages of ${JSON.stringify(origin?.slice(0, 255))}: ` +
+        "allowedOrigins does not list it",
+    };
   };
 }
 

@@ -60,7 +60,7 @@ export async function serve(
   // By default a worker offers the tools of all roles and scopes, because edges check the caller.
   const offered = { ...selectionOf(flags), maxRisk, role, ...withinSelection(loaded) };
   const selection = { ...offered, role: role ?? null, scopes: offered.scopes ?? [] };
-  const isRemote = flags.stdio !== true && settings.token !== undefined;
+  const isRemote = settings.token !== undefined;
   await using records = await openJournal(
     flags.journal,
     { key: io.env["PLUE_JOURNAL_KEY"] },

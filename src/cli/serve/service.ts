@@ -34,7 +34,7 @@ import type { ServiceState } from "./state.ts";
 export interface ServiceOptions {
   readonly selection: Selection;
   readonly dispatch: ToolDispatcherOptions;
-  readonly settings: Pick<ServeSettings, "host" | "isLoopback">;
+  readonly settings: Pick<ServeSettings, "host">;
   readonly state: ServiceState;
   readonly log: (error: unknown) => void;
   readonly records?: Journal | undefined;
@@ -57,8 +57,8 @@ export interface Service {
 
 /** Creates the handlers of a registry. `app` has the MCP endpoint at `/mcp`. */
 export async function createService(registry: Registry, options: ServiceOptions): Promise<Service> {
-  const { selection, dispatch, settings, state, log, records, authorize, more = {} } = options;
-  const { isLoopback, host } = settings;
+  const { selection, dispatch, settings: { host }, state, log, records, authorize, more = {} } =
+    options;
   const dispatcher = new ToolDispatcher(registry, {
     onError: ({ error }) => log(error),
     ...state.dispatch,
@@ -67,12 +67,11 @@ export async function createService(registry: Registry, options: ServiceOptions)
   });
   const access = {
     ...{ selection, dispatcher, onError: log, tasks: state.tasks },
-    allowedHosts: isLoopback ? ["localhost", "127.0.0.1", "[::1]", hostOf(host)] : "any" as const,
     // Without a token, the settings allow loopback only, and the handler checks Host and Origin, so
     // that no web page can call. With a token, any host name is allowed, because callers need the token.
     ...(authorize === undefined
-      ? { openExecution: true }
-      : { authorize: withFailuresLimited(authorize, state) }),
+      ? { openExecution: true, allowedHosts: ["localhost", "127.0.0.1", "[::1]", hostOf(host)] }
+      : { authorize: withFailuresLimited(authorize, state), allowedHosts: "any" as const }),
     ...(more.rateLimit && { rateLimit: more.rateLimit }),
   };
   const code = options.code && await (await import("../code.ts")).codeMode();

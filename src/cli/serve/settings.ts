@@ -84,9 +84,11 @@ interface FileSettings {
 /** Reads the settings from the flags, the file, or the variables. An empty one counts as unset. */
 export function readSettings(
   environment: Readonly<Record<string, string | undefined>>,
-  flags: SettingsFlags = {},
+  flags: SettingsFlags & Pick<ServeFlags, "stdio"> = {},
   file?: FileSettings,
 ): ServeSettings {
+  // The caller over stdio is the program that has started plue, and has no place for a token.
+  if (flags.stdio === true) environment = { ...environment, HOST: "", PLUE_TOKEN: "" };
   const wrong = (setting: keyof SettingsFlags, text: string, wanted: string): never => {
     if (flags[setting] === undefined && file?.values[setting] !== undefined) {
       throw file.error(setting, `it is ${JSON.stringify(text.slice(0, 100))}, and ${wanted}`);

@@ -72,6 +72,9 @@ describe("createGuard()", () => {
     assertEquals(codeOf("http://localhost:1/", "http://localhost:1"), undefined);
     assertEquals(codeOf("http://localhost:12/", "http://localhost:1"), "forbidden_origin");
     assertEquals(codeOf("http://localhost:1/", "http://localhost:12"), "forbidden_origin");
+    // A proxy may end TLS, but no proxy adds it.
+    assertEquals(codeOf("http://localhost/", "https://localhost"), undefined);
+    assertEquals(codeOf("https://localhost/", "http://localhost"), "forbidden_origin");
   });
 
   it("rejects a request with two hosts", () => {
