@@ -60,7 +60,7 @@ const connection = new McpConnection(opener, {}, events);
 let isReconnecting = false;
 const options = { authorize: () => "the token of ann", sharesList: true };
 const connections = new CallerConnections({
-  ...{ ...options, mayAsk: false, http: {}, open: () => opener, reconnect: {}, onError() {} },
+  ...{ ...options, http: {}, open: () => opener, reconnect: {}, onError() {} },
 });
 
 const PATHS: { readonly [path: string]: (signal: AbortSignal) => unknown } = {

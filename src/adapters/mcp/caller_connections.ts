@@ -44,7 +44,6 @@ export const CALLER_CHECKS: Readonly<Record<keyof CallerConnectionOptions, check
 
 /** The settings of an import that its callers' connections share. */
 interface ImportSettings {
-  readonly mayAsk: boolean;
   readonly http: StreamableHTTPClientTransportOptions;
   readonly open: (http: StreamableHTTPClientTransportOptions) => ClientOpener;
   readonly reconnect: ReconnectOptions;
@@ -65,6 +64,8 @@ interface CallerConnection {
 /** The interval between reads of a caller's list for tools that it lacks, in milliseconds. */
 const READ_AGAIN_MS = 1_000;
 const READ_TIMEOUT_MS = 30_000;
+/** The maximum number of connections with a stream for messages that answer no request. */
+const MAX_STREAMS = 32;
 
 class CallerList {
   #tools: ReadonlyMap<string, Tool> = new Map();
@@ -183,10 +184,11 @@ export class CallerConnections {
       requestInit: { ...requestInit, headers },
       fetch: async (...request) => {
         const { method, headers: sent } = request[1] ?? {};
-        // Only questions of a server need this stream. Bun sends at most 256 requests at once, and the
-        // streams of idle callers would count.
+        // Only some servers send the progress of calls there. Bun sends at most 256 requests at once.
         const isStream = method === "GET" && !new Headers(sent).has("last-event-id");
-        if (isStream && !this.#options.mayAsk) return new Response(null, { status: 405 });
+        if (isStream && this.#connections.size > MAX_STREAMS) {
+          return new Response(null, { status: 405 });
+        }
         const response = await fetch(...request);
         // The end of an old session must not replace a newer token.
         if (response.status !== 401 || method === "DELETE") return response;

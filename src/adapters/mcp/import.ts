@@ -202,7 +202,7 @@ class McpImport implements ImportedMcpServer {
     readFields(ACTION, callers, CALLER_CHECKS, String);
     if (authorize !== undefined) {
       if (!isUrl(source)) fail(ACTION, "authorize has no effect: the source must be a URL");
-      const settings = { mayAsk, http: http ?? {}, open, reconnect, onError };
+      const settings = { http: http ?? {}, open, reconnect, onError };
       this.#callers = new CallerConnections({ ...callers, authorize, ...settings });
     } else if (Object.keys(callers).length > 0) {
       fail(ACTION, "sharesList, maxConnections and idleMs have no effect without authorize");

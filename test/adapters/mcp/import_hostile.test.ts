@@ -294,17 +294,15 @@ for (const [what, isAnswered] of [["was answered", true], ["is aborted", false]]
   });
 }
 
-for (const [mayAsk, count] of [[false, 1], [true, 2]] as const) {
-  it(`an import opens streams for ${mayAsk ? "callers, whom its server may ask" : "itself only"}`, async () => {
-    let streams = 0;
-    const onGet = () => (streams++, new Response(null, { status: 405 }));
-    const options = { mayAsk, authorize: () => "token" };
-    const { server, call } = await calling(({ id }) => resultOf(id, {}), options, onGet);
-    await call();
-    assertEquals(streams, count);
-    await server.close();
-  });
-}
+it("an import opens a stream for itself, and for 32 connections of callers", async () => {
+  let [streams, tokens] = [0, 0];
+  const onGet = () => (streams++, new Response(null, { status: 405 }));
+  const options = { authorize: () => `token-${++tokens}`, maxConnections: 400 };
+  const { server, call } = await calling(({ id }) => resultOf(id, {}), options, onGet);
+  for (let count = 0; count < 40; count++) await call();
+  assertEquals([streams, tokens], [33, 40]);
+  await server.close();
+});
 
 describe("an imported server that answers a caller with status 401", () => {
   it("counts the caller's connection until its calls have ended, and closes it", async () => {
