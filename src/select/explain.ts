@@ -51,7 +51,8 @@ export const explainTool: Explainer = ({ id, tool, exists, steps, ...now }) => {
   const { isMember, isReplaced, isAvailable } = now;
   const unavailable = isReplaced
     ? "the tool was replaced or removed after this toolset was made"
-    : !isAvailable && "the tool's isAvailable function does not return true now";
+    : !isAvailable &&
+      (tool.unavailableReason ?? "the tool's isAvailable function does not return true now");
   let selected = isMember;
   const explained = steps.map((checked): ExplainedStep => {
     const { step, name, keeps } = checked;

@@ -104,7 +104,7 @@ export interface ToolTraits {
   readonly requiresApproval: boolean;
   /** A constant, or a function that is called at each listing and at dispatch. @default {true} */
   readonly isAvailable: boolean | ((query: ToolAvailabilityQuery) => boolean);
-  /** The reason for `isAvailable: false`, for explanations. */
+  /** The reason while the tool is not available, for explanations. */
   readonly unavailableReason: string | undefined;
   /** Hints for clients. Missing hints are derived: only the tag `read-only` sets `readOnlyHint`. */
   readonly annotations: ToolAnnotations;

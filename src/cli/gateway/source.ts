@@ -102,7 +102,7 @@ export class Source implements AsyncDisposable {
     if (this.#reason === undefined) return tools;
     const unavailableReason = `the source "${this.named.name}" is unavailable: ${this.#reason}`;
     return tools.map((tool) =>
-      makeTool({ ...tool, isAvailable: false, unavailableReason } as ToolDefinition)
+      makeTool({ ...tool, isAvailable: () => false, unavailableReason } as ToolDefinition)
     );
   }
 
@@ -113,7 +113,9 @@ export class Source implements AsyncDisposable {
       ...defined({ tenant, reason: this.#reason }),
       ...{ from: describeSource(this.named), since: this.#since },
       state: this.isReady ? "ready" : "unavailable",
-      tools: [...this.tools.values()].filter(({ isAvailable }) => isAvailable !== false).length,
+      tools: this.isReady
+        ? [...this.tools.values()].filter(({ isAvailable }) => isAvailable !== false).length
+        : 0,
       held: this.#held.map(({ tool: _, ...entry }) => entry),
       problems: this.problems.map(({ message }) => message),
     };

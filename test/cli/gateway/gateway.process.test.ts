@@ -341,6 +341,36 @@ createInterface({ input: process.stdin }).on("line", (line) => {
     assertEquals(await served.tools(bearer(token)), ["far:greet", "far:hold", "far:wipe"]);
   });
 
+  it("keeps a waiting call while its source is down, and explains why the tool is unavailable", async () => {
+    await using server = await upstream();
+    let isUp = true;
+    await using proxy = await serving((request) =>
+      isUp && request.method === "POST"
+        ? fetch(new Request(server.mcp, request))
+        : new Response(null, { status: 502 })
+    );
+    await using served = await gateway("waiting.json", {
+      sources: { far: { url: proxy.url } },
+      rules: [{ tool: "far:greet", when: { "/who": { maxLength: 3 } }, else: "ask" }],
+    });
+    const params = { arguments: { who: "Eleanor" } };
+    const waiting = await postJson(`${served.url}/tools/far:greet/execute`, params);
+    const { callId, ticket, questions: [{ key }] } = await waiting.json();
+    const answers = { [key]: { action: "accept", content: true } };
+    const answer = async () =>
+      await (await postJson(`${served.url}/calls/${callId}`, { ticket, answers })).json();
+    isUp = false;
+    await served.call("far:wipe");
+    await served.printed(/source "far" is unavailable/);
+    const { code, retryable } = await answer();
+    assertEquals([code, retryable], ["unavailable", true]);
+    const explained = await (await fetch(`${served.url}/tools/far:greet/explain`)).text();
+    assertStringIncludes(explained, 'the source \\"far\\" is unavailable');
+    isUp = true;
+    await served.printed(/source "far" is ready/);
+    assertEquals((await answer()).content, "Hello, Eleanor");
+  });
+
   it("notifies MCP clients of each changed file, until their caller is removed", async () => {
     const token = "first-first-first";
     const settings = (limit: number, own: string) => ({
