@@ -411,9 +411,11 @@ describe("a plue service", () => {
       });
     }
 
-    it("gets no permission of one caller among several, because all would use it", async () => {
+    it("is labelled as imported, and gets no permission of one caller among several", async () => {
       await using served = await asking();
       await using loaded = await loadTools([served.url], quiet);
+      const labels = loaded.registry.getTool("login")?.labels;
+      assertEquals(labels, { produces: ["untrusted"], sends: true });
       const dispatcher = new ToolDispatcher(loaded.registry);
       const onQuestion = () => ({ action: "accept" }) as const;
       const ends = [];

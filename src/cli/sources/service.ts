@@ -144,6 +144,8 @@ function remoteTool(service: ServiceAddress, described: unknown): Tool {
   if (hasTexts(fields)) cleanTexts(fields);
   return hardenTool(makeTool({
     ...fields as unknown as ToolDefinition,
+    // The description has no labels, and the service may have imported the tool.
+    labels: { produces: ["untrusted"], sends: true },
     ...(isObject(described) && executable !== false && {
       execute: (params: unknown, context: ToolContext) =>
         callRemotely(service, String(id), params, context),
