@@ -28,7 +28,7 @@ import { type ServeState, type ServiceState, stateIn, tenantStore } from "../ser
 import type { Terminal } from "../terminal.ts";
 import { authorizeCallers, forTenant } from "./callers.ts";
 import { fullName, type NamedSource, type PlueFile } from "./file.ts";
-import { type Problem, unknownTools } from "./names.ts";
+import { type Problem, unknownIds, unknownTools } from "./names.ts";
 import { GatewayRegistry } from "./registry.ts";
 import { type Approval, serveOperators } from "./operators.ts";
 import { Source } from "./source.ts";
@@ -112,7 +112,7 @@ export class Gateway implements AsyncDisposable {
     return named.flatMap(({ key }) => this.#sources.get(key)?.status() ?? []);
   }
 
-  /** Prints once the problems of each source that has answered, and then those of the rules. */
+  /** Prints once the problems of each source that has answered, and then those of the file. */
   #report(): void {
     const file = this.#file as PlueFile;
     const isNew = (part: object): boolean =>
@@ -131,7 +131,9 @@ export class Gateway implements AsyncDisposable {
     const tools = [...this.#scopes].flatMap(([tenant, { registry }]) =>
       [...registry.tools, ...this.toolset(tenant).available()].flatMap(toolsBehind)
     );
-    for (const problem of unknownTools(file.settings.rules ?? [], tools)) print(problem);
+    const { settings } = file;
+    const unknown = [...unknownTools(settings.rules ?? [], tools), ...unknownIds(settings, tools)];
+    for (const problem of unknown) print(problem);
   }
 
   /** @throws {TypeError} If the file has no such source, or a tool has changed. */

@@ -2,7 +2,7 @@
 
 import { readRules, type RuleDocument } from "../../adapters/rules/mod.ts";
 import { clip, isObject, isText, nearText, pointerStep, type Tool } from "../../tool/mod.ts";
-import type { NamedSource } from "./file.ts";
+import type { NamedSource, PlueSettings } from "./file.ts";
 
 /** A problem of a file, and its position in the file if it has one. */
 export interface Problem {
@@ -58,6 +58,27 @@ export function unknownTools(
       return [{ pointer, message: `The rule has no effect: no tool fits ${what}` }];
     });
   });
+}
+
+/** Returns the ids in the selections of a file that no tool has. */
+export function unknownIds(
+  { selection, tenants = {} }: PlueSettings,
+  tools: readonly Tool[],
+): readonly Problem[] {
+  const known = new Set(tools.flatMap(({ id, aliases }) => [id, ...aliases]));
+  const selections = [
+    ["/selection", selection] as const,
+    ...Object.entries(tenants)
+      .map(([name, own]) => [`/tenants/${name}/selection`, own.selection] as const),
+  ];
+  return selections.flatMap(([pointer, criteria]) =>
+    (["allowIds", "denyIds"] as const).flatMap((field) =>
+      [...criteria?.[field] ?? []].flatMap((id, index) => {
+        const message = `No tool has the id "${clip(id)}"${didYouMean(id, known)}`;
+        return known.has(id) ? [] : [{ pointer: `${pointer}/${field}/${index}`, message }];
+      })
+    )
+  );
 }
 
 function didYouMean(name: string, names: Iterable<string>): string {

@@ -29,6 +29,9 @@ describe("the names of tools in a plue.json", () => {
         },
       },
       rules: [rule("docs:raed"), rule(["docs:*", "dosc:read"]), rule({ tagsAny: ["x"] })],
+      selection: { allowIds: ["docs:read"], denyIds: ["docs:read", "docs:raed"] },
+      tenants: { acme: { use: ["docs"], selection: { denyIds: ["reed"] } } },
+      callers: { tokens: { ann: { token: "sesame-sesame-sesame", tenant: "acme" } } },
     };
     const { code, stdout, stderr } = await check(settings);
     assertEquals(stderr.replaceAll(/^warning: .*plue\.json:/gm, "").trim().split("\n"), [
@@ -39,6 +42,8 @@ describe("the names of tools in a plue.json", () => {
       '1:171: The rule has no effect: no tool fits "docs:raed"; did you mean "docs:read"?',
       '1:224: The rule has no effect: no tool fits "dosc:read"; did you mean "docs:read"?',
       "1:254: The rule has no effect: no tool fits these criteria",
+      '1:357: No tool has the id "docs:raed"; did you mean "docs:read"?',
+      '1:429: No tool has the id "reed"',
     ]);
     assertEquals(code, 0);
     assertMatch(stdout, /is valid: 1 source.*docs +1 +ready/s);
