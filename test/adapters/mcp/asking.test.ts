@@ -182,8 +182,8 @@ describe("questions to clients before 2026-07-28", () => {
     );
   });
 
-  it("reject answers of another caller or session", async () => {
-    const mcp = endpoint([greet], { authorize: support.byWho });
+  it("reject answers of another caller or session, and need a stream of their principal", async () => {
+    const mcp = endpoint([greet], { authorize: support.byWho, maxStreamsPerPrincipal: 1 });
     const begin = async (who: string): Promise<string> =>
       (await support.beginSession(mcp, { "x-who": who }, { elicitation: {} })).session;
     const headers = (who: string, session: string): Record<string, string> => ({
@@ -200,6 +200,8 @@ describe("questions to clients before 2026-07-28", () => {
       while (!text.includes(word)) text += (await reader?.read())?.value ?? "";
     };
     await readUntil("elicitation/create");
+    const next = await support.fetchLegacy(mcp, "tools/call", call, headers("ann", other));
+    assertStringIncludes(await next.text(), "this client cannot be asked");
     const id = /"id":"([^"]+)"/.exec(text)?.[1];
     const reply = (who: string, session: string, name: string): Promise<Response> =>
       mcp.fetch(
