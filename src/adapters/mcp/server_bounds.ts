@@ -267,9 +267,12 @@ export function boundMessages(transport: Transport, unasked: UnaskedMessages): v
     requests.delete(id);
   };
   transport.onmessage = (message) => {
-    if ("method" in message || !requests.has(message.id)) return;
+    if ("method" in message) return;
+    const request = requests.get(message.id);
+    // Immediately, because a timer may not outlive a request on Workers.
+    requests.delete(message.id);
     // Must not delay the end of the process.
-    Object(setTimeout(() => end(message.id), END_MS)).unref?.();
+    if (request) Object(setTimeout(() => request.abort(), END_MS)).unref?.();
   };
   let answers = 0;
   transport.send = async (message: JSONRPCMessage, options = {}) => {
