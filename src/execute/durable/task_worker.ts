@@ -72,7 +72,8 @@ export class TaskWorker {
       const { tool, idempotent } = record;
       const isUnknown = dispatcher.toolset.resolve(tool) === undefined;
       const isLeft = record.holder === "" || (isWorker && this.#host.judge(record) === record);
-      if (isUnknown && isLeft) continue;
+      // The tool may come back: its source may not be connected yet.
+      if (isUnknown && (isLeft || idempotent)) continue;
       const [, owner = ""] = key.split(".");
       if (this.#host.isFull(owner)) continue;
       const place = take(tool);
