@@ -1,7 +1,6 @@
 /** Bounds for the messages of imported servers. */
 
 import type { FetchLike, JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
-import { utf8Length } from "../../execute/json_value.ts";
 import { type Clock, isObject, systemClock } from "../../tool/mod.ts";
 import { IS_DENO } from "../http/runtime.ts";
 
@@ -29,8 +28,6 @@ export class Pace {
     return wait;
   }
 }
-
-const MAX_UNASKED = 1_000;
 
 /**
  * Counts a server's messages without a request (notifications, requests, other responses), and the
@@ -64,7 +61,7 @@ export class UnaskedMessages {
 
   add(): void {
     const now = this.#beginSecond();
-    if (++this.#count >= MAX_UNASKED) this.#pauseAt(now);
+    if (++this.#count >= 1_000) this.#pauseAt(now);
   }
 
   read(bytes: number): void {
@@ -92,8 +89,49 @@ export class UnaskedMessages {
   }
 }
 
-function tooMuch(bytes: number, where = "in one message"): string {
-  return `the server sent more than ${bytes} bytes ${where}, which is the limit`;
+function tooMuch(count: number, what = "bytes in one message"): string {
+  return `the server sent more than ${count} ${what}, which is the limit`;
+}
+
+/** The sizes that a JSON value and a line count in addition to their characters. */
+const [VALUE_BYTES, LINE_BYTES] = [16, 2_048] as const;
+const [LF, CR, QUOTE, COMMA, COLON, LIST, BACKSLASH, OBJECT] = [10, 13, 34, 44, 58, 91, 92, 123];
+
+/**
+ * Returns a function that adds a part of a message, and returns its cost for the reader and the limit
+ * that the message exceeds. In JSON, an empty list takes as much time and memory as a text of hundreds
+ * of bytes.
+ *
+ * @param isStream True for a stream of events, in which an empty line ends a message.
+ */
+function messageMeter(maxBytes: number, isStream: boolean = false) {
+  // A list of tools has one value in ten bytes.
+  const maxValues = Math.max(500_000, Math.floor(maxBytes / 32));
+  let state = { bytes: 0, values: 0, last: LF, isText: false };
+  return (part: Uint8Array): { readonly cost: number; readonly excess: string | undefined } => {
+    let { bytes, values, last, isText } = state;
+    let [cost, excess] = [part.length, undefined as string | undefined];
+    for (let at = 0; at < part.length && excess === undefined; at++) {
+      const byte = part[at] as number;
+      bytes++;
+      if (byte === LF || byte === CR) {
+        // A text of JSON has no line breaks. Other lines of an event may have one quotation mark.
+        isText = false;
+        cost += LINE_BYTES;
+        const isOver = !(byte === LF && last === CR) && (last === LF || last === CR);
+        if (isOver && isStream) bytes = values = 0;
+      } else if (byte === QUOTE) isText = !isText || last === BACKSLASH;
+      else if (!isText && (byte === COMMA || byte === COLON || byte === LIST || byte === OBJECT)) {
+        values++;
+        cost += VALUE_BYTES;
+      }
+      if (bytes > maxBytes) excess = tooMuch(maxBytes);
+      else if (values > maxValues) excess = tooMuch(maxValues, "JSON values in one message");
+      last = byte === BACKSLASH && last === BACKSLASH ? 0 : byte;
+    }
+    state = { bytes, values, last, isText };
+    return { cost, excess };
+  };
 }
 
 /** The maximum size of the stream that answers one request, in messages of the maximum size. */
@@ -115,77 +153,47 @@ export function boundedFetch(
     if (body === null || status < 200) return response;
     const isStream = /^\s*text\/event-stream\s*(;|$)/i.test(headers.get("content-type") ?? "");
     const bounded = isStream
-      ? boundedEvents(maxBytes, unasked, requestId(init?.body))
-      : boundedBytes(maxBytes);
+      ? boundedBody(maxBytes, unasked, requestId(init?.body))
+      : boundedBody(maxBytes);
     // After a garbage collection, Deno's own fetch does not end the body at an abort.
     const end = IS_DENO && init?.signal ? { signal: init.signal } : {};
     return new Response(body.pipeThrough(bounded, end), { status, statusText, headers });
   };
 }
 
-function boundedBytes(maxBytes: number): TransformStream<Uint8Array, Uint8Array> {
-  let bytes = 0;
-  return new TransformStream({
-    transform(chunk, controller) {
-      bytes += chunk.byteLength;
-      if (bytes > maxBytes) throw new RangeError(tooMuch(maxBytes));
-      controller.enqueue(chunk);
-    },
-  });
-}
-
-/** The size of the parts in which a stream is read: a large chunk may have many short events. */
+/** The size of the parts in which a body is read: a large chunk may have many short events. */
 const PART_BYTES = 16_384;
-/** The size that each line counts in addition to its characters: an empty event takes time, too. */
-const LINE_BYTES = 2_048;
-
-const LF = 10;
-const CR = 13;
 
 /**
- * Bounds each event of a stream, and the stream with the response to a request. Beyond a bound, the SDK
- * receives an error as the response, because otherwise it would wait for the response.
+ * Bounds a body. With `unasked`, bounds each event of a stream, and the stream with the response to a
+ * request. Beyond a bound, the SDK receives an error as the response, because otherwise it would wait
+ * for the response.
  */
-function boundedEvents(
+function boundedBody(
   maxBytes: number,
-  unasked: UnaskedMessages,
-  id: string | number | undefined,
+  unasked?: UnaskedMessages,
+  id?: string | number,
 ): TransformStream<Uint8Array, Uint8Array> {
-  let bytes = 0;
+  const add = messageMeter(maxBytes, unasked !== undefined);
   let total = 0;
-  let lines = 0;
-  let last = LF;
-  /** Returns true if the event exceeds the limit within the part. An empty line ends an event. */
-  const exceeds = (part: Uint8Array): boolean => {
-    for (const byte of part) {
-      const isEnd = byte === LF || byte === CR;
-      if (isEnd) lines++;
-      if (isEnd && !(byte === LF && last === CR) && (last === LF || last === CR)) bytes = 0;
-      else if (++bytes > maxBytes) return true;
-      last = byte;
-    }
-    return false;
-  };
   return new TransformStream({
     async transform(chunk, controller) {
       for (let at = 0; at < chunk.byteLength; at += PART_BYTES) {
         const part = chunk.subarray(at, at + PART_BYTES);
         total += part.byteLength;
-        lines = 0;
-        const isTooLarge = exceeds(part);
-        if (isTooLarge || id !== undefined && total > MAX_STREAM * maxBytes) {
-          const message = isTooLarge
-            ? tooMuch(maxBytes)
-            : tooMuch(MAX_STREAM * maxBytes, "in answer to one request");
+        const { cost, excess } = add(part);
+        if (excess !== undefined || id !== undefined && total > MAX_STREAM * maxBytes) {
+          const message = excess ??
+            tooMuch(MAX_STREAM * maxBytes, "bytes in answer to one request");
           if (id === undefined) throw new RangeError(message);
           const error = { code: -32_000, message };
           const answer = JSON.stringify({ jsonrpc: "2.0", id, error });
-          controller.enqueue(new TextEncoder().encode(`\n\ndata: ${answer}\n\n`));
+          controller.enqueue(encoder.encode(`\n\ndata: ${answer}\n\n`));
           return controller.terminate();
         }
         controller.enqueue(part);
-        unasked.read(part.byteLength + lines * LINE_BYTES);
-        await unasked.pause;
+        unasked?.read(cost);
+        await unasked?.pause;
       }
     },
   });
@@ -198,6 +206,7 @@ function requestId(body: unknown): string | number | undefined {
   return typeof id === "string" || typeof id === "number" ? id : undefined;
 }
 
+const encoder = new TextEncoder();
 const ID = /^\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(\d+)|"id"\s*:\s*(\d+)\s*\}\s*$/;
 
 /**
@@ -215,9 +224,11 @@ export function readLines(
   /** The lines that were not read. The last one has not ended. Empty after the end. */
   let lines = [""];
   const bounded = (line: string): string => {
-    if (line.length * 3 <= maxBytes || utf8Length(line) <= maxBytes) return line;
+    const { cost, excess: message } = messageMeter(maxBytes)(encoder.encode(line));
+    unasked.read(cost);
+    if (message === undefined) return line;
     const [, first, last = "-1"] = ID.exec(line) ?? [];
-    const error = { code: -32_000, message: tooMuch(maxBytes) };
+    const error = { code: -32_000, message };
     return JSON.stringify({ jsonrpc: "2.0", id: Number(first ?? last), error });
   };
   return {

@@ -683,6 +683,9 @@ describe("Pace", () => {
   });
 });
 
+/** A list in JSON, with a number of values. */
+const listOf = (count: number): string => `[${"[],".repeat(count / 2)}0]`;
+
 describe("readLines()", () => {
   const read = (lines: ReturnType<typeof readLines>): readonly JSONRPCMessage[] => {
     const message = lines.readMessage();
@@ -732,6 +735,18 @@ describe("readLines()", () => {
     }
   });
 
+  it("reads JSON values for 16 MiB a second, each for 16 bytes more", () => {
+    const lines = readLines(16 * KB * KB, new UnaskedMessages(new FakeClock()), JSON.parse);
+    const large = `{"result":${listOf(600_000)},"id":7}\n`;
+    lines.append(encoder.encode(large + `${listOf(300_000)}\n`.repeat(4)));
+    const [refused, ...others] = read(lines);
+    assertStringIncludes(
+      JSON.stringify(refused).slice(0, 200),
+      "more than 524288 JSON values in one message",
+    );
+    assertEquals(others.length, 2);
+  });
+
   it("drops the unread and the later lines of a closed connection", () => {
     const lines = readLines(KB, new UnaskedMessages(), JSON.parse);
     lines.append(encoder.encode('{"id":1}\n{"id":2}\n{"id'));
@@ -755,26 +770,18 @@ describe("readLines()", () => {
 });
 
 describe("UnaskedMessages", () => {
-  it("pauses after too many messages in a second", async () => {
-    const clock = new FakeClock();
-    const unasked = new UnaskedMessages(clock);
-    for (let count = 1; count < 1_000; count++) unasked.add();
-    assertEquals(unasked.pause, undefined);
-    unasked.add();
-    assert(unasked.pause !== undefined);
-    await clock.pass(1_000);
-    assertEquals(unasked.pause, undefined);
-  });
-
-  it("pauses after 16 MiB of streams in a second", async () => {
-    const clock = new FakeClock();
-    const unasked = new UnaskedMessages(clock);
-    unasked.read(16 * KB * KB);
-    assertEquals(unasked.pause, undefined);
-    unasked.read(1);
-    assert(unasked.pause !== undefined);
-    await clock.pass(1_000);
-    assertEquals(unasked.pause, undefined);
+  it("pauses after too many messages, or 16 MiB of streams, in a second", async () => {
+    for (const [least, count] of [[999, "add"], [16 * KB * KB, "read"]] as const) {
+      const clock = new FakeClock();
+      const unasked = new UnaskedMessages(clock);
+      if (count === "read") unasked.read(least);
+      else for (let added = 0; added < least; added++) unasked.add();
+      assertEquals(unasked.pause, undefined);
+      unasked[count](1);
+      assert(unasked.pause !== undefined);
+      await clock.pass(1_000);
+      assertEquals(unasked.pause, undefined);
+    }
   });
 
   it("counts only responses without a request", () => {
@@ -788,8 +795,8 @@ describe("UnaskedMessages", () => {
 });
 
 describe("boundedFetch()", () => {
-  const bounded = (response: Response) =>
-    boundedFetch(() => Promise.resolve(response), 10, new UnaskedMessages())("http://a.example");
+  const bounded = (response: Response, maxBytes = 10, unasked = new UnaskedMessages()) =>
+    boundedFetch(() => Promise.resolve(response), maxBytes, unasked)("http://a.example");
 
   it("passes a body within the limit on, with status and headers", async () => {
     const init = { status: 404, headers: { "x-more": "1" } };
@@ -831,14 +838,25 @@ describe("boundedFetch()", () => {
       start: (controller) => controller.enqueue(new TextEncoder().encode("a\n".repeat(16 * KB))),
     });
     const response = new Response(lines, { headers });
-    const { body } = await boundedFetch(() => Promise.resolve(response), KB * KB, unasked)(
-      "http://a.example",
-    );
+    const { body } = await bounded(response, KB * KB, unasked);
     const reader = body?.getReader();
     const first = await reader?.read();
     assertEquals(first?.value?.byteLength, 16 * KB);
     assert(unasked.pause !== undefined);
     await reader?.cancel();
+  });
+
+  it("bounds the JSON values of a message, but not the signs in its texts", async () => {
+    const read = async (body: string, type: string): Promise<string> =>
+      await (await bounded(new Response(body, { headers: { "content-type": type } }), KB * KB))
+        .text();
+    const [json, events, large] = ["application/json", "text/event-stream", listOf(600_000)];
+    for (const [body, type] of [[large, json], [`id: "\ndata: ${large}\n\n`, events]] as const) {
+      await assertRejects(() => read(body, type), RangeError, "more than 500000 JSON values");
+    }
+    const text = JSON.stringify(`\\"${large}"\\`);
+    const short = `data: ${listOf(300_000)}\n\n`.repeat(2);
+    assertEquals([await read(text, json), await read(short, events)], [text, short]);
   });
 
   it("counts the bytes of each event separately", async () => {
