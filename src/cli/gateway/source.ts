@@ -100,7 +100,8 @@ export class Source implements AsyncDisposable {
       once(this.#views, tool, () => this.#view(tool)).tools
     );
     if (this.#reason === undefined) return tools;
-    const unavailableReason = `the source "${this.named.name}" is unavailable: ${this.#reason}`;
+    // Without the reason, which may have an internal address: callers read this.
+    const unavailableReason = `the source "${this.named.name}" is unavailable`;
     return tools.map((tool) =>
       makeTool({ ...tool, isAvailable: () => false, unavailableReason } as ToolDefinition)
     );

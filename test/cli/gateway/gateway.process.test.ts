@@ -365,7 +365,7 @@ createInterface({ input: process.stdin }).on("line", (line) => {
     const { code, retryable } = await answer();
     assertEquals([code, retryable], ["unavailable", true]);
     const explained = await (await fetch(`${served.url}/tools/far:greet/explain`)).text();
-    assertStringIncludes(explained, 'the source \\"far\\" is unavailable');
+    assertStringIncludes(explained, 'the source \\"far\\" is unavailable"');
     isUp = true;
     await served.printed(/source "far" is ready/);
     assertEquals((await answer()).content, "Hello, Eleanor");
