@@ -79,6 +79,8 @@ export const callback = ["/a", "/${path}"].map((path) => Object.assign(() => new
 
   it("lists run_code with --code; MCP clients receive it and the search only", async () => {
     await using served = await service([TOOLS, "--code"]);
+    const found = await (await fetch(`${served.url}/tools?q=counts`)).json();
+    assertEquals(found.tools.map(({ id }: { id: string }) => id), ["count"]);
     assertEquals(served.tools, ["count", "fail", "run_code", "search", "search_tools", "wait"]);
     const { stdout } = await plue(["list", `far=${served.url}/mcp`, "--json"]);
     assertEquals(idsIn(stdout), ["far:run_code", "far:search_tools"]);

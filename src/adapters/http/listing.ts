@@ -159,11 +159,13 @@ function makePage(
     const isListed = new Set(listed.map(({ id }) => id));
     tools = shown.tools.filter(({ id }) => isListed.has(id));
   }
+  // The tools that run programs have an index of their own.
+  const searched = query.bridge ? shown : shown.bridge?.target ?? shown;
   if (format === undefined) {
-    return search === undefined ? listingPage(tools, query) : searchPage(shown, search, query);
+    return search === undefined ? listingPage(tools, query) : searchPage(searched, search, query);
   }
   if (formats === undefined) {
-    throw new RequestError("This server exports no formats: the option formats is not set");
+    throw new RequestError("This server has no formats: the option formats is not set");
   }
   // Not `tools`, because a bridge exports more tools than it lists.
   if (search === undefined) {
@@ -172,7 +174,7 @@ function makePage(
   const { minScore, tokens } = query;
   // With a budget of tokens, the budget limits the number of tools.
   const limit = tokens === undefined ? query.limit : tools.length;
-  return searchToolsetAsync(shown, search, { limit, minScore })
+  return searchToolsetAsync(searched, search, { limit, minScore })
     .then((found) => formats.exportPage(tools, query, found));
 }
 
