@@ -34,10 +34,6 @@ function recording(store: CallStore, written: string[]): CallStore {
     void written.push(key, new TextDecoder().decode(value));
   return {
     ...store,
-    get: (key) => store.get(key),
-    list: (prefix, after) => store.list(prefix, after),
-    due: (...query) => store.due(...query),
-    delete: (key, revision) => store.delete(key, revision),
     create(key, value, options) {
       note(key, value);
       return store.create(key, value, options);

@@ -112,21 +112,16 @@ describe("exchangeTokens()", () => {
   it("rejects options that are unknown, missing or not safe", () => {
     const subjectToken = () => "token";
     const hub = { tokenEndpoint: "https://hub.example/token", clientId: "plue" };
+    const server = (fields: object) => ({ providers: { hub: fields }, subjectToken });
     const wrong: readonly [object, string][] = [
-      [{ providers: { hub }, subjectToken, audience: "x" }, "audience"],
+      [{ ...server(hub), audience: "x" }, "audience"],
       [{ providers: { hub } }, "subjectToken must be a function"],
-      [{ providers: { hub: { ...hub, clientId: "" } }, subjectToken }, 'clientId of "hub"'],
-      [
-        { providers: { hub: { ...hub, tokenEndpoint: "http://h.example" } }, subjectToken },
-        "https",
-      ],
+      [server({ ...hub, clientId: "" }), 'clientId of "hub"'],
+      [server({ ...hub, tokenEndpoint: "http://h.example" }), "https"],
       [{ providers: { "a b": hub }, subjectToken }, "letters or digits"],
       [{ subjectToken }, "providers"],
-      [{ providers: { hub: { clientId: "plue" } }, subjectToken }, 'tokenEndpoint of "hub"'],
-      [
-        { providers: { hub: { tokenEndpoint: hub.tokenEndpoint } }, subjectToken },
-        'clientId of "hub"',
-      ],
+      [server({ clientId: "plue" }), 'tokenEndpoint of "hub"'],
+      [server({ tokenEndpoint: hub.tokenEndpoint }), 'clientId of "hub"'],
     ];
     for (const [options, message] of wrong) {
       assertThrows(() => exchangeTokens(options as never), TypeError, message);

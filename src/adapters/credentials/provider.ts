@@ -189,7 +189,7 @@ export class ProviderClient {
       // The code of a timeout is a number.
       const other = check.isText(code) ? code : "no answer";
       const failed = isMissing ? 'run "npm install oauth4webapi" first' : other;
-      const why = check.cleanText(String(isAnswer ? name : failed), 100);
+      const why = check.cleanText(isAnswer ? name : failed, 100);
       // Jira rejects a grant with this error of a client, and status 403.
       const isJira = status === 403 && why === "unauthorized_client";
       // Strava and HubSpot reject a grant with status 400, without the name of an error. A status such
@@ -203,7 +203,9 @@ export class ProviderClient {
 }
 
 async function boundedFetch(url: string, request: RequestInit): Promise<Response> {
-  const { status, body } = await fetch(url, request);
+  // Of a text, Deno could send the refresh token twice.
+  const sent = { ...request, body: new Blob([`${request.body}`]) };
+  const { status, body } = await fetch(url, sent);
   // A response that is too large is not JSON either.
   const text = await boundedText(body, 1_048_576, request.signal) ?? "";
   // The library would reject null, lists, and an ID token, whose issuer may be unknown here.

@@ -8,7 +8,7 @@ import {
   SettledStore,
   StoredRecords,
 } from "../../execute/durable/mod.ts";
-import { abortable, defined, noop, once, systemClock } from "../../tool/mod.ts";
+import { abortable, defined, noop, once, sleep, systemClock } from "../../tool/mod.ts";
 import type { Sealer } from "../http/sealing.ts";
 import { isStale, type Tokens, unlessRefused } from "./provider.ts";
 
@@ -98,7 +98,7 @@ export class TokenStore {
     const { store } = this.#records;
     const expiresAt = store.timeBy(systemClock) + LOCK_MS;
     const revision = await store.create(lock, new Uint8Array(), { expiresAt });
-    if (revision === undefined) return await pause(POLL_MS);
+    if (revision === undefined) return await sleep(POLL_MS);
     try {
       const { tokens, ...found } = await this.read(key);
       // Another call may have refreshed them before the lock.
@@ -124,7 +124,7 @@ export class TokenStore {
    */
   async arrived(key: string, authorization = "", signal: AbortSignal): Promise<void> {
     const readLater = async (): Promise<string> => {
-      await pause(POLL_MS);
+      await sleep(POLL_MS);
       this.#reads.delete(key);
       return (await this.#records.read(key))?.record.authorization ?? "";
     };
@@ -158,8 +158,4 @@ export class TokenStore {
     const written = record && await this.#records.write(key, record, known?.revision);
     if (written === undefined) await this.#records.change(key, change);
   }
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => void systemClock.setTimeout(resolve, ms));
 }

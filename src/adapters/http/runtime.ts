@@ -32,6 +32,16 @@ export function keepOpen(server: BunServer, request: Request, work: Promise<unkn
   work.then(reset, reset);
 }
 
+/**
+ * `fetch`, which on Deno would send a text again if a connection that was used before is lost. The
+ * server may have run the first request.
+ */
+export async function fetchOnce(url: string | URL, init: RequestInit = {}): Promise<Response> {
+  const { method, body = method === "POST" ? "" : undefined } = init;
+  const isText = typeof body === "string";
+  return await fetch(url, IS_DENO && isText ? { ...init, body: new Blob([body]) } : init);
+}
+
 /** A reader of any implementation of `fetch`. */
 export interface ChunkReader {
   read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>;

@@ -11,6 +11,7 @@ import { redactWith } from "../../execute/layers/mod.ts";
 import * as check from "../../tool/mod.ts";
 import type { ToolContext, ToolCredential } from "../../tool/mod.ts";
 import { withoutSecrets } from "../http/redact.ts";
+import { fetchOnce } from "../http/runtime.ts";
 import { type ClientOpener, McpConnection, type ReconnectOptions } from "./connection.ts";
 
 /** Options for the connections of callers. */
@@ -174,7 +175,7 @@ export class CallerConnections {
     this.#limitConnections(principal);
     // The provider and the session belong to the import's own connection.
     const { authProvider: _, sessionId: _own, ...http } = this.#options.http;
-    const { fetch = globalThis.fetch, requestInit } = http;
+    const { fetch = fetchOnce, requestInit } = http;
     const headers = new Headers(requestInit?.headers);
     headers.set("authorization", `Bearer ${token}`);
     // A server may repeat the token in its errors.

@@ -2,7 +2,7 @@
 
 import type { FetchLike, JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { type Clock, isObject, systemClock } from "../../tool/mod.ts";
-import { IS_DENO } from "../http/runtime.ts";
+import { fetchOnce, IS_DENO } from "../http/runtime.ts";
 
 export const MAX_MESSAGE_BYTES: number = 16 * 1024 * 1024;
 
@@ -142,7 +142,7 @@ const MAX_STREAM = 4;
  * streams no faster than `unasked` allows.
  */
 export function boundedFetch(
-  base: FetchLike | undefined = (url, init) => fetch(url, init),
+  base: FetchLike | undefined = fetchOnce,
   maxBytes: number,
   unasked: UnaskedMessages,
 ): FetchLike {

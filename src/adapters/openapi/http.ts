@@ -3,7 +3,7 @@
 import type { JsonRecord } from "../../formats/provider_kit.ts";
 import * as check from "../../tool/mod.ts";
 import { clip, pointerStep, type ToolContext, ToolResult } from "../../tool/mod.ts";
-import { readText, wasNotSent } from "../http/runtime.ts";
+import { fetchOnce, readText, wasNotSent } from "../http/runtime.ts";
 import { isJson, plainType } from "./request_body.ts";
 import {
   buildRequest,
@@ -63,7 +63,8 @@ export async function callOperation(
   // Messages contain the path template instead of the URL, which has arguments and credentials.
   const name = `${operation.method} ${operation.path}`;
   try {
-    const response = await fetch(url, { ...init, signal: context.signal, redirect: "manual" });
+    const send: HttpFetch = fetch === globalThis.fetch ? fetchOnce : fetch;
+    const response = await send(url, { ...init, signal: context.signal, redirect: "manual" });
     for (const name of response.status === 401 ? Object.keys(declared) : []) {
       const credential = context.credential(name);
       const isSent = JSON.stringify(credentials).includes(credential.token);

@@ -13,6 +13,7 @@ import {
   importMcpServer,
   type McpServerSource,
 } from "../../adapters/mcp/mod.ts";
+import { fetchOnce } from "../../adapters/http/runtime.ts";
 import { importToolsModule, registryIn } from "../../adapters/native/tools_module.ts";
 import { importOpenApi } from "../../adapters/openapi/mod.ts";
 import { ToolRegistry } from "../../adapters/typebox/mod.ts";
@@ -421,7 +422,7 @@ async function loadDocument({ namespace, place, kind }: SourceName, state: Loadi
     ? importOpenApi(document, {
       ...importing,
       namespace: namespace ?? "api",
-      fetch: (url, request) => fetch(url, request),
+      fetch: fetchOnce,
       ...(isUrl(place) && { documentUrl: place }),
       ...(baseUrl !== undefined && { baseUrl }),
       ...(headers && {

@@ -1,7 +1,7 @@
 /** A plue service as a source: the tools that its caller sees. The service runs their calls. */
 
 import { type EventSourceMessage, EventSourceParserStream } from "eventsource-parser/stream";
-import { boundedText, messagesOf, wasNotSent } from "../../adapters/http/runtime.ts";
+import { boundedText, fetchOnce, messagesOf, wasNotSent } from "../../adapters/http/runtime.ts";
 import { cleanTexts } from "../../formats/import_findings.ts";
 import { hardenTool } from "../../schema/mod.ts";
 import {
@@ -238,7 +238,7 @@ function send(
   path: string,
   request: RequestInit,
 ): Promise<Response> {
-  return fetch(url + path, {
+  return fetchOnce(url + path, {
     headers: { "content-type": "application/json", accept: "text/event-stream", ...headers },
     redirect: "manual",
     ...request,

@@ -1,6 +1,6 @@
 /** Writes to a store whose responses may be lost. */
 
-import { assertSync, describeThrown, type RegistryClock, systemClock } from "../../tool/mod.ts";
+import { assertSync, describeThrown, type RegistryClock, sleep } from "../../tool/mod.ts";
 import type { CallStore, DueEntry, StoredEntry, StoredValue, StoreOptions } from "./call_store.ts";
 
 /** The length of the random bytes that follow each value and identify the write. */
@@ -100,7 +100,7 @@ async function pause(tries: number, error: unknown): Promise<void> {
   const isLasting = error instanceof RangeError || error instanceof TypeError ||
     /the clock of this machine/.test(describeThrown(error));
   if (ms === undefined || isLasting) throw error;
-  await new Promise<void>((resolve) => void systemClock.setTimeout(resolve, ms));
+  await sleep(ms);
 }
 
 /** Returns the revision of the found value if the value has the mark of this write. */

@@ -42,9 +42,7 @@ describe("TokenStore", () => {
     const store = memoryCallStore();
     const { get } = store;
     const tokens = new TokenStore(store, sealer);
-    await tokens.end(KEY, "id", {
-      ...{ token: "old", refresh: "r", requested: [], staleAt: 0 },
-    });
+    await tokens.end(KEY, "id", { token: "old", refresh: "r", requested: [], staleAt: 0 });
     await tokens.refresh(KEY, () => {
       Object.assign(store, { get: () => Promise.reject(new Error("no connection")) });
       return Promise.resolve({ token: "new" });
@@ -74,14 +72,8 @@ describe("TokenStore", () => {
   it("reads the store once for all calls that wait for the same permission", async () => {
     const store = memoryCallStore();
     let reads = 0;
-    const counting = {
-      ...store,
-      get: (key: string) => {
-        reads++;
-        return store.get(key);
-      },
-    };
-    const tokens = new TokenStore(counting, sealer);
+    const get = (key: string) => (reads++, store.get(key));
+    const tokens = new TokenStore({ ...store, get }, sealer);
     const { signal } = new AbortController();
     const waiting = Array.from({ length: 100 }, () => tokens.arrived("key", undefined, signal));
     await tokens.end("key", "the id of an authorization");
