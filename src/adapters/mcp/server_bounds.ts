@@ -277,7 +277,7 @@ export function boundMessages(transport: Transport, unasked: UnaskedMessages): v
     requests.get(id)?.abort();
     requests.delete(id);
   };
-  transport.onmessage = (message) => {
+  const answered = (message: JSONRPCMessage): void => {
     if ("method" in message) return;
     const request = requests.get(message.id);
     // Immediately, because a timer may not outlive a request on Workers.
@@ -285,6 +285,14 @@ export function boundMessages(transport: Transport, unasked: UnaskedMessages): v
     // Must not delay the end of the process.
     if (request) Object(setTimeout(() => request.abort(), END_MS)).unref?.();
   };
+  let receive: Transport["onmessage"];
+  // The SDK replaces it while it finds out the revision of the server.
+  Object.defineProperty(transport, "onmessage", {
+    get: () => receive,
+    set: (next: typeof receive) => {
+      receive = next && ((message, extra) => (answered(message), next(message, extra)));
+    },
+  });
   let answers = 0;
   transport.send = async (message: JSONRPCMessage, options = {}) => {
     if ("method" in message) {

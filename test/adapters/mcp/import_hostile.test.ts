@@ -273,6 +273,20 @@ describe("an imported server that sends too much", () => {
   });
 });
 
+it("an HTTP request ends when the revision of a server is known, although the server leaves it open", async () => {
+  const ended = Promise.withResolvers<void>();
+  const respond = fetchRaw(({ id }) => resultOf(id, { tools: [] }));
+  await using _server = await importFrom(async (url, init) => {
+    const response = await respond(url, init);
+    if (!String(init?.body).includes("server/discover")) return response;
+    init?.signal?.addEventListener("abort", () => ended.resolve());
+    const event = `data: ${await response.text()}\n\n`;
+    const start = (stream: ReadableStreamDefaultController) => stream.enqueue(encode(event));
+    return new Response(new ReadableStream({ start }), { headers: EVENTS });
+  });
+  await ended.promise;
+});
+
 for (const [what, isAnswered] of [["was answered", true], ["is aborted", false]] as const) {
   it(`an HTTP request ends when its call ${what}, although the server leaves it open`, async () => {
     const [begun, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
