@@ -139,34 +139,27 @@ export class ToolsetServer extends mcp.McpServer {
         client: new http.ClientSignal({ signal }),
         session,
         messages: { log, notify, pace },
-        input: this.#inputOf(mcpReq, request, session, answers),
+        input: this.#inputOf(mcpReq, { principal: request.caller.principal, session }, answers),
       });
     });
   }
 
   #inputOf(
     { id, inputResponses: responses, requestState }: mcp.ServerContext["mcpReq"],
-    request: http.ToolRequest,
-    session: SessionKey["session"],
+    key: SessionKey,
     answers: ClientAnswers | undefined,
   ): ClientInput {
     const { server } = this;
     // Clients of the newest revision declare their capabilities with each request.
-    const declared = server.getClientCapabilities() ?? declaredIn(session);
+    const declared = server.getClientCapabilities() ?? declaredIn(key.session);
     const state = requestState();
-    const key = { principal: request.caller.principal, session };
     const send: SendOnStream = async (message) =>
       await server.transport?.send(message, { relatedRequestId: id });
-    const ask: ClientInput["ask"] = async (question, signal) => {
-      // The call keeps its stream open while it waits. Without a slot, the client has no answer.
-      const release = http.takeSlot(request);
-      return release && await answers?.ask(key, question, send, signal).finally(release);
-    };
     return {
       declared,
       responses,
       state: typeof state === "string" ? state : undefined,
-      ask: answers && ask,
+      ask: answers && ((question, signal) => answers.ask(key, question, send, signal)),
     };
   }
 

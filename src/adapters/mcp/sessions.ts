@@ -7,6 +7,7 @@
 
 import * as mcp from "@modelcontextprotocol/server";
 import type { InputRequest, ServerEvent } from "@modelcontextprotocol/server";
+import { Quotas } from "../../execute/durable/mod.ts";
 import { BoundedMap } from "../../tool/mod.ts";
 import * as http from "../http/mod.ts";
 import { supportsMode } from "./questions.ts";
@@ -220,11 +221,15 @@ export type SendOnStream = (message: mcp.JSONRPCMessage) => Promise<void>;
 /** JSON-RPC's code for a request that the client's user has rejected. */
 const REJECTED_BY_USER = -1;
 
+/** The maximum number of questions that wait on streams. A principal has a quarter of them. */
+const MAX_QUESTIONS = 1_024;
+
 /** The questions on the streams of running calls that wait for answers. */
 export class ClientAnswers {
   readonly #waiting = new Map<string, (response: ClientResponse) => void>();
+  readonly #questions = new Quotas<string | undefined>(MAX_QUESTIONS, MAX_QUESTIONS / 4);
 
-  /** Sends a question to the client of a session. */
+  /** Sends a question to the client of a session. Beyond the limits, there is no answer. */
   async ask(
     key: SessionKey,
     request: InputRequest,
@@ -232,6 +237,9 @@ export class ClientAnswers {
     signal: AbortSignal,
   ): Promise<unknown> {
     signal.throwIfAborted();
+    const { principal } = key;
+    if (this.#questions.exceeded(principal, 1) !== undefined) return undefined;
+    this.#questions.add(principal, 1);
     // A random id, because the SDK's server of each request counts its ids from 0.
     const id = crypto.randomUUID();
     const text = textOf(key, id);
@@ -253,6 +261,7 @@ export class ClientAnswers {
     } finally {
       signal.removeEventListener("abort", leave);
       this.#waiting.delete(text);
+      this.#questions.add(principal, -1);
     }
   }
 

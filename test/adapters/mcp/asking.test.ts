@@ -5,6 +5,7 @@ import { createMcpEndpoint, type McpEndpoint, type McpEndpointOptions } from "@p
 import { afterEach, describe, it } from "bun:test";
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { IS_WORKERS } from "../../../src/adapters/http/mod.ts";
+import { ClientAnswers } from "../../../src/adapters/mcp/sessions.ts";
 import { type NamedTools, runTranscripts } from "../hono/transcript.ts";
 import data from "./transcripts/asking.json" with { type: "json" };
 import * as support from "./support.ts";
@@ -182,8 +183,8 @@ describe("questions to clients before 2026-07-28", () => {
     );
   });
 
-  it("reject answers of another caller or session, and need a stream of their principal", async () => {
-    const mcp = endpoint([greet], { authorize: support.byWho, maxStreamsPerPrincipal: 1 });
+  it("reject answers of another caller or session", async () => {
+    const mcp = endpoint([greet], { authorize: support.byWho });
     const begin = async (who: string): Promise<string> =>
       (await support.beginSession(mcp, { "x-who": who }, { elicitation: {} })).session;
     const headers = (who: string, session: string): Record<string, string> => ({
@@ -200,8 +201,6 @@ describe("questions to clients before 2026-07-28", () => {
       while (!text.includes(word)) text += (await reader?.read())?.value ?? "";
     };
     await readUntil("elicitation/create");
-    const next = await support.fetchLegacy(mcp, "tools/call", call, headers("ann", other));
-    assertStringIncludes(await next.text(), "this client cannot be asked");
     const id = /"id":"([^"]+)"/.exec(text)?.[1];
     const reply = (who: string, session: string, name: string): Promise<Response> =>
       mcp.fetch(
@@ -214,6 +213,22 @@ describe("questions to clients before 2026-07-28", () => {
     await readUntil('"result"');
     assertStringIncludes(text, "Ann");
     assert(!text.includes("from bob") && !text.includes("another session"), text);
+  });
+
+  it("wait at most 256 at once for the answers of a principal", async () => {
+    const answers = new ClientAnswers();
+    const [calls, next] = [new AbortController(), new AbortController()];
+    const ask = (principal: string, { signal } = calls) => {
+      const request = { method: "elicitation/create", params: NAME } as never;
+      return answers.ask({ principal, session: "one" }, request, () => Promise.resolve(), signal);
+    };
+    const waiting = [...Array.from({ length: 256 }, () => ask("ann")), ask("bob")];
+    assertEquals(await ask("ann"), undefined);
+    calls.abort(new Error("The call is over"));
+    for (const one of waiting) await assertRejects(() => one, Error, "The call is over");
+    const again = ask("ann", next);
+    next.abort(new Error("The next call is over"));
+    await assertRejects(() => again, Error, "The next call is over");
   });
 
   it("are not sent to a client without elicitation: the result explains what to do", async () => {
