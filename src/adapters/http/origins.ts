@@ -124,7 +124,7 @@ export function allowCrossOrigin(): (
       },
       preflight({ headers }) {
         if (headers.get("access-control-request-method") === null) {
-          const detail = "OPTIONS is for preflight requests of browsers";
+          const detail = "OPTIONS is for preflight requests";
           return problemResponse({ status: 405, code: "method_not_allowed", detail });
         }
         const wanted = headers.get("access-control-request-headers") ?? "";

@@ -70,7 +70,8 @@ export class TaskWorker {
       const record = await this.read(entry);
       if (record === undefined) continue;
       const { tool, idempotent } = record;
-      const isUnknown = dispatcher.toolset.resolve(tool) === undefined;
+      const found = dispatcher.toolset.resolve(tool);
+      const isUnknown = found === undefined || !dispatcher.toolset.isAvailable(found);
       const isLeft = record.holder === "" || (isWorker && this.#host.judge(record) === record);
       // The tool may come back: its source may not be connected yet.
       if (isUnknown && (isLeft || idempotent)) continue;
@@ -142,7 +143,7 @@ export class TaskWorker {
     try {
       const record = this.#host.records.decode(value, key);
       if (typeof record.tool === "string") return record;
-      throw new TypeError("it has no tool, so it is not a task");
+      throw new TypeError("it is a task without a tool");
     } catch (error) {
       this.#host.log(new Error(`Cannot read "${key}" in the store of calls`, { cause: error }));
       return undefined;
