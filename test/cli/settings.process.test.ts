@@ -66,7 +66,10 @@ describe("readSettings()", () => {
   it("rejects hosts other than loopback without a token", () => {
     for (const host of ["0.0.0.0", "::", "192.168.1.5", "example.org", "127.0.0.1.example.org"]) {
       assertThrows(() => read({ HOST: host }), CommandError, "set PLUE_TOKEN");
-      assertEquals(read({ HOST: host, PLUE_TOKEN: "correct-horse-battery" }).isLoopback, false);
+      const env = { HOST: host, PLUE_TOKEN: "correct-horse-battery" };
+      assertEquals(read(env).isLoopback, false);
+      // Others cannot reach a server over stdio.
+      assertEquals(readSettings(env, { stdio: true }).token, undefined);
     }
   });
 

@@ -120,7 +120,8 @@ export class Gateway implements AsyncDisposable {
     const print = ({ pointer, message }: Problem, source = ""): void => {
       const place = pointer === undefined ? source : file.json.place(pointer);
       this.hasProblems = true;
-      this.#host.terminal.warn(`${place}: ${message}`);
+      // A text of a source must not begin a line of its own.
+      this.#host.terminal.warn(`${place}: ${message.replaceAll(/\s+/g, " ")}`);
     };
     const sources = [...this.#sources.values()];
     const ready = sources.filter(({ isReady }) => isReady);

@@ -87,8 +87,6 @@ export function readSettings(
   flags: SettingsFlags & Pick<ServeFlags, "stdio"> = {},
   file?: FileSettings,
 ): ServeSettings {
-  // The caller over stdio is the program that has started plue, and has no place for a token.
-  if (flags.stdio === true) environment = { ...environment, HOST: "", PLUE_TOKEN: "" };
   const wrong = (setting: keyof SettingsFlags, text: string, wanted: string): never => {
     if (flags[setting] === undefined && file?.values[setting] !== undefined) {
       throw file.error(setting, `it is ${JSON.stringify(text.slice(0, 100))}, and ${wanted}`);
@@ -104,8 +102,10 @@ export function readSettings(
       (environment[variable]?.trim() || otherwise);
     return text === undefined || isValid(text) ? text : wrong(setting, text, wanted);
   };
+  // The caller over stdio is the program that has started plue, and has no place for a token.
+  const isStdio = flags.stdio === true;
   // A message must not contain the token, even an invalid one.
-  const token = environment["PLUE_TOKEN"]?.trim() || undefined;
+  const token = (!isStdio && environment["PLUE_TOKEN"]?.trim()) || undefined;
   const port = Number(read("port"));
   const host = bareHost(read("host") ?? "");
   const maxRisk = read("maxRisk") as RiskLevel;
@@ -116,7 +116,7 @@ export function readSettings(
     );
   }
   const isLoopback = isLoopbackHost(host);
-  if (!isLoopback && token === undefined && file?.hasCallers !== true) {
+  if (!isLoopback && !isStdio && token === undefined && file?.hasCallers !== true) {
     const advice = file === undefined ? "" : 'add "callers" to the file, ';
     wrong(
       "host",
