@@ -93,8 +93,8 @@ function tooMuch(count: number, what = "bytes in one message"): string {
   return `the server sent more than ${count} ${what}, which is the limit`;
 }
 
-/** The sizes that a JSON value and a line count in addition to their characters. */
-const [VALUE_BYTES, LINE_BYTES] = [16, 2_048] as const;
+/** The sizes that a list or an object, and a line, count in addition to their characters. */
+const [LIST_BYTES, LINE_BYTES] = [32, 2_048] as const;
 const [LF, CR, QUOTE, COMMA, COLON, LIST, BACKSLASH, OBJECT] = [10, 13, 34, 44, 58, 91, 92, 123];
 
 /**
@@ -121,10 +121,10 @@ function messageMeter(maxBytes: number, isStream: boolean = false) {
         const isOver = !(byte === LF && last === CR) && (last === LF || last === CR);
         if (isOver && isStream) bytes = values = 0;
       } else if (byte === QUOTE) isText = !isText || last === BACKSLASH;
-      else if (!isText && (byte === COMMA || byte === COLON || byte === LIST || byte === OBJECT)) {
+      else if (!isText && (byte === LIST || byte === OBJECT)) {
         values++;
-        cost += VALUE_BYTES;
-      }
+        cost += LIST_BYTES;
+      } else if (!isText && (byte === COMMA || byte === COLON)) values++;
       if (bytes > maxBytes) excess = tooMuch(maxBytes);
       else if (values > maxValues) excess = tooMuch(maxValues, "JSON values in one message");
       last = byte === BACKSLASH && last === BACKSLASH ? 0 : byte;
@@ -223,13 +223,16 @@ export function readLines(
   const most = MAX_STREAM * maxBytes;
   /** The lines that were not read. The last one has not ended. Empty after the end. */
   let lines = [""];
-  const bounded = (line: string): string => {
-    const { cost, excess: message } = messageMeter(maxBytes)(encoder.encode(line));
-    unasked.read(cost);
-    if (message === undefined) return line;
-    const [, first, last = "-1"] = ID.exec(line) ?? [];
-    const error = { code: -32_000, message };
-    return JSON.stringify({ jsonrpc: "2.0", id: Number(first ?? last), error });
+  const read = (line: string): JSONRPCMessage => {
+    const { cost, excess } = messageMeter(maxBytes)(encoder.encode(line));
+    if (excess !== undefined) {
+      const [, first, last = "-1"] = ID.exec(line) ?? [];
+      const error = { code: -32_000, message: excess };
+      return parse(JSON.stringify({ jsonrpc: "2.0", id: Number(first ?? last), error }));
+    }
+    const message = parse(line);
+    if (!("result" in message || "error" in message)) unasked.read(cost);
+    return message;
   };
   return {
     append(chunk: Uint8Array): void {
@@ -246,7 +249,7 @@ export function readLines(
     readMessage(): JSONRPCMessage | null {
       while (lines.length > 1 && unasked.pause === undefined) {
         try {
-          return parse(bounded(lines.shift() as string));
+          return read(lines.shift() as string);
         } catch (error) {
           unasked.add();
           // Programs also write other texts than messages.

@@ -103,7 +103,10 @@ export class Source implements AsyncDisposable {
     // Without the reason, which may have an internal address: callers read this.
     const unavailableReason = `the source "${this.named.name}" is unavailable`;
     return tools.map((tool) =>
-      makeTool({ ...tool, isAvailable: () => false, unavailableReason } as ToolDefinition)
+      // A tool that the pins hold back stays out of all toolsets.
+      tool.isAvailable === false
+        ? tool
+        : makeTool({ ...tool, isAvailable: () => false, unavailableReason } as ToolDefinition)
     );
   }
 
