@@ -53,7 +53,8 @@ describe("plue list", () => {
       const words = await Promise.all(
         Object.entries(source).map(([name, text]: [string, string]) => {
           const full = text.replace("$TOOLS", TOOLS).replace("$EMPTY", EMPTY)
-            .replace("$ANCHORS", () => anchors.join(""));
+            .replace("$ANCHORS", () => anchors.join(""))
+            .replace("$ITEMS", () => `x: [${",".repeat(500_000)}]`);
           return Array.isArray(source) ? full : files.write(name, full);
         }),
       );

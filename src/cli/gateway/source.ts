@@ -45,8 +45,8 @@ interface MadeViews {
 
 /** The time that the first attempt to connect delays the other sources, in milliseconds. */
 const FIRST_ATTEMPT_MS = 10_000;
-/** The interval between attempts to read a document or a service at a URL, in milliseconds. */
-const RETRY_MS = 5_000;
+/** The first and the longest delay before a document or a service at a URL is read again. */
+const [RETRY_MS, MAX_RETRY_MS] = [5_000, 300_000] as const;
 /** The maximum number of stored names, with which the names in the filters are compared. */
 const MAX_NAMES = 10_000;
 
@@ -71,6 +71,7 @@ export class Source implements AsyncDisposable {
   #closed: Promise<void> | undefined;
   #calls = 0;
   #onIdle: (() => void) | undefined;
+  #retryMs: number = RETRY_MS;
   #stopRetry = (): void => {};
 
   constructor(named: NamedSource, context: SourceContext) {
@@ -202,7 +203,9 @@ export class Source implements AsyncDisposable {
       if (!/^(\w+:)?https?:/i.test(from) || this.#isClosed) throw error;
       this.#setReason(describeThrown(error, 1_000));
       const again = (): void => void this.#load(from).catch(noop);
-      this.#stopRetry = systemClock.setTimeout(again, RETRY_MS);
+      this.#stopRetry = systemClock.setTimeout(again, this.#retryMs);
+      // A document that cannot be used must not take the time of the other sources.
+      this.#retryMs = Math.min(2 * this.#retryMs, MAX_RETRY_MS);
       return;
     }
     this.#pinned = this.#loaded.pinned[0];

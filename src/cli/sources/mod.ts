@@ -6,7 +6,7 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import process from "node:process";
-import { isAlias, parseDocument as readYaml, visit } from "yaml";
+import { isAlias, LineCounter, parseDocument as readYaml, visit } from "yaml";
 import type { OAuthCallback } from "../../adapters/credentials/mod.ts";
 import {
   type ImportedMcpServer,
@@ -493,10 +493,21 @@ async function readPlace(place: string, { io, options }: Loading): Promise<strin
 function parseDocument(place: string, text: string): unknown {
   const isJson = /^\s*[[{]/.test(text);
   try {
+    rejectManySigns(text, isJson ? 4_000_000 : 500_000);
     return isJson ? JSON.parse(text) : parseYaml(text);
   } catch (cause) {
     const why = describeThrown(cause);
     throw usageError(`Cannot read ${place} as ${isJson ? "JSON" : "YAML"}: ${why}`, { cause });
+  }
+}
+
+/** Rejects a text with too many values before it is parsed: its parser cannot be interrupted. */
+function rejectManySigns(text: string, most: number): void {
+  let count = 0;
+  for (let at = 0; at < text.length; at++) {
+    const sign = text[at];
+    if (sign !== "\n" && sign !== "," && sign !== "[" && sign !== "{") continue;
+    if (++count > most) throw new RangeError(`it has more than ${most} lines and signs of values`);
   }
 }
 
@@ -508,8 +519,14 @@ const MAX_ANCHORS = 10_000;
  * quadratic time, so the last one is used, as in JSON.
  */
 function parseYaml(text: string): unknown {
-  const document = readYaml(text, { uniqueKeys: false, logLevel: "error" });
-  for (const error of document.errors) throw error;
+  const lineCounter = new LineCounter();
+  // The parser's own positions of errors take quadratic time.
+  const options = { uniqueKeys: false, logLevel: "error", prettyErrors: false } as const;
+  const document = readYaml(text, { ...options, lineCounter });
+  for (const { message, pos: [start] } of document.errors) {
+    const { line, col } = lineCounter.linePos(start);
+    throw new SyntaxError(`${message} at line ${line}, column ${col}`);
+  }
   let count = 0;
   visit(document, {
     Node(_key, node) {
