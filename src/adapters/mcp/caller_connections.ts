@@ -6,7 +6,7 @@ import type {
   Tool,
 } from "@modelcontextprotocol/client";
 import { digestOf } from "../../execute/durable/mod.ts";
-import { CallContext, CallFailure } from "../../execute/mod.ts";
+import { type Call, CallFailure } from "../../execute/mod.ts";
 import { redactWith } from "../../execute/layers/mod.ts";
 import * as check from "../../tool/mod.ts";
 import type { ToolContext, ToolCredential } from "../../tool/mod.ts";
@@ -120,7 +120,8 @@ export class CallerConnections {
     const credential = await this.#options.authorize(context);
     const { principal = null, signal } = context;
     const token = typeof credential === "string" ? credential : credential.token;
-    const call = CallContext.callOf(context);
+    // A module may have its own copy of the package, whose class does not know this context.
+    const call: Call | undefined = Object(context.constructor).callOf?.(context);
     if (call !== undefined) redactWith(call, (value) => withoutSecrets(value, [token]));
     const key = await digestOf(JSON.stringify([principal, token]));
     const own: CallerConnection = this.#connections.get(key) ??

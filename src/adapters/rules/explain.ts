@@ -108,7 +108,8 @@ export function explainTool(fields: Partial<check.ToolDefinition> = {}): check.T
     },
     ...fields,
     async execute(input, context) {
-      const call = calls.CallContext.callOf(context) ??
+      // The module of the tool may have its own copy of the package.
+      const call: calls.Call = Object(context.constructor).callOf?.(context) ??
         check.fail("explain a call", "use dispatch()");
       const { tool: name, arguments: args } = input as { tool: string; arguments?: unknown };
       const { toolset, options: { signal: _, ...options } } = call;

@@ -13,6 +13,7 @@ import {
   type RuleCall,
   rules,
 } from "@plue/tools/rules";
+import { CallContext } from "../../../src/execute/mod.ts";
 import { codeOf, messageOf, PAY, worldOf } from "./support.ts";
 
 const upTo = (most: number): Rule => ({
@@ -379,6 +380,22 @@ describe("explainCall()", () => {
     assertEquals([invalid.verdict, invalid.error?.code], ["invalid", "invalid_arguments"]);
     const unknown = await explainCall(dispatcher, { name: "nothing" });
     assertEquals(unknown.error?.code, "unknown_tool");
+  });
+
+  it("is a tool for callers, also in a module with its own copy of the package", async () => {
+    const tool = explainTool();
+    const execute = (input: never, context: object) => {
+      const call = CallContext.callOf(context);
+      const OfOther = class {
+        static callOf = () => call;
+      };
+      return tool.execute?.(input, new OfOther() as never);
+    };
+    const registry = new ToolRegistry({ tools: [PAY, { ...tool, execute } as never] });
+    const dispatcher = new ToolDispatcher(registry, { rules: rules([upTo(100)]) });
+    const args = { tool: "bank:pay", arguments: { euros: 200 } };
+    const result = await dispatcher.dispatch({ name: "explain_call", arguments: args });
+    assertEquals(result.ok && (result.content as { verdict: string }).verdict, "deny");
   });
 
   it("is a tool for callers, with the verdicts of their own session", async () => {
