@@ -54,7 +54,7 @@ describe("plue list", () => {
         Object.entries(source).map(([name, text]: [string, string]) => {
           const full = text.replace("$TOOLS", TOOLS).replace("$EMPTY", EMPTY)
             .replace("$ANCHORS", () => anchors.join(""))
-            .replace("$ITEMS", () => `x: [${",".repeat(500_000)}]`);
+            .replace("$ITEMS", () => `x: ${"!a ".repeat(1_000_000)}`);
           return Array.isArray(source) ? full : files.write(name, full);
         }),
       );
