@@ -46,7 +46,7 @@ interface MadeViews {
 /** The time that the first attempt to connect delays the other sources, in milliseconds. */
 const FIRST_ATTEMPT_MS = 10_000;
 /** The first and the longest delay before a document or a service at a URL is read again. */
-const [RETRY_MS, MAX_RETRY_MS] = [5_000, 300_000] as const;
+const [RETRY_MS, MAX_RETRY_MS] = [5_000, 30_000] as const;
 /** The maximum number of stored names, with which the names in the filters are compared. */
 const MAX_NAMES = 10_000;
 

@@ -508,7 +508,9 @@ const SIGNS = /[\n,[\]{}]|(?<=\s)[!&*?:'"-]/g;
 function rejectManySigns(text: string, most: number): void {
   let count = 0;
   for (const _ of text.matchAll(SIGNS)) {
-    if (++count > most) throw new RangeError(`it has more than ${most} lines and signs of values`);
+    if (++count > most) {
+      throw new RangeError(`it has more than ${most} lines, commas, brackets and other signs`);
+    }
   }
 }
 
