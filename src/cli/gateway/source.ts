@@ -1,6 +1,7 @@
 /** One source of `plue.json`: its tools, its state, and its return after a failure. */
 
 import { basename, resolve } from "node:path";
+import process from "node:process";
 import { type ImportedMcpServer, importMcpServer } from "../../adapters/mcp/mod.ts";
 import { ToolRegistry } from "../../adapters/typebox/mod.ts";
 import { viewOf } from "../../finding/mod.ts";
@@ -45,8 +46,8 @@ interface MadeViews {
 
 /** The time that the first attempt to connect delays the other sources, in milliseconds. */
 const FIRST_ATTEMPT_MS = 10_000;
-/** The first and the longest delay before a document or a service at a URL is read again. */
-const [RETRY_MS, MAX_RETRY_MS] = [5_000, 30_000] as const;
+/** The delays before a document or a service at a URL is read again; the last one for large documents. */
+const [RETRY_MS, MAX_RETRY_MS, LONGEST_RETRY_MS] = [5_000, 30_000, 300_000] as const;
 /** The maximum number of stored names, with which the names in the filters are compared. */
 const MAX_NAMES = 10_000;
 
@@ -194,6 +195,7 @@ export class Source implements AsyncDisposable {
   async #load(from: string): Promise<void> {
     const { headers, baseUrl } = this.named.settings;
     const { io } = this.#context;
+    const before = process.cpuUsage();
     try {
       this.#loaded = await loadTools([this.named.from ?? from], io, {
         ...{ headers, baseUrl, importing: this.#importing(), pins: this.#context.pins },
@@ -203,8 +205,10 @@ export class Source implements AsyncDisposable {
       if (!/^(\w+:)?https?:/i.test(from) || this.#isClosed) throw error;
       this.#setReason(describeThrown(error, 1_000));
       const again = (): void => void this.#load(from).catch(noop);
-      this.#stopRetry = systemClock.setTimeout(again, this.#retryMs);
-      // A document that cannot be used must not take the time of the other sources.
+      // A document that cannot be used must not take more than a tenth of the time of the other sources.
+      const busyMs = process.cpuUsage(before).user / 1_000;
+      const delayMs = Math.min(Math.max(this.#retryMs, 10 * busyMs), LONGEST_RETRY_MS);
+      this.#stopRetry = systemClock.setTimeout(again, delayMs);
       this.#retryMs = Math.min(2 * this.#retryMs, MAX_RETRY_MS);
       return;
     }
