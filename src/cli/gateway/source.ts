@@ -22,7 +22,7 @@ import {
   type ToolDefinition,
   within,
 } from "../../tool/mod.ts";
-import { type DocumentOptions, type LoadedTools, loadTools } from "../sources/mod.ts";
+import { type DocumentOptions, END_MS, type LoadedTools, loadTools } from "../sources/mod.ts";
 import type { CommandIo } from "../terminal.ts";
 import { fullName, type NamedSource } from "./file.ts";
 import { type Problem, unknownNames } from "./names.ts";
@@ -180,7 +180,12 @@ export class Source implements AsyncDisposable {
     this.#isClosed = true;
     this.#stopRetry();
     if (this.#imported === undefined) await this.opened.catch(noop);
-    if (this.#calls > 0) await new Promise<void>((idle) => this.#onIdle = idle);
+    const idle = new Promise<void>((resolve) => this.#onIdle = resolve);
+    if (this.#calls > 0) {
+      // At the end of plue, nobody aborts the calls of tasks.
+      const atEnd = () => within(systemClock, END_MS, idle);
+      await abortable(idle, this.#context.io.signal).catch(atEnd);
+    }
     await Promise.allSettled([this.#imported?.close(), this.#loaded?.[Symbol.asyncDispose]()]);
   }
 

@@ -154,7 +154,7 @@ export async function loadTools(
   const servers: ImportedMcpServer[] = [];
   const close = async (): Promise<void> => {
     await Promise.allSettled(servers.map((server) => server[Symbol.asyncDispose]()));
-    await registry.dispose();
+    await registry.dispose({ signal: AbortSignal.timeout(END_MS) });
   };
   try {
     registry.registerTools(state.tools);
@@ -176,6 +176,9 @@ export async function loadTools(
     [Symbol.asyncDispose]: close,
   };
 }
+
+/** The time in which aborted calls can end at the end of plue, in milliseconds. */
+export const END_MS = 2_000;
 
 /** Prints each error of a tool only once, because the same function may fail at each listing. */
 function warner({ stderr }: CommandIo): (report: RegistryErrorReport) => void {

@@ -73,8 +73,7 @@ export class TaskWorker {
       const found = dispatcher.toolset.resolve(tool);
       const isUnknown = found === undefined || !dispatcher.toolset.isAvailable(found);
       const isLeft = record.holder === "" || (isWorker && this.#host.judge(record) === record);
-      // The tool may come back: its source may not be connected yet.
-      if (isUnknown && (isLeft || idempotent)) continue;
+      if (isUnknown && isLeft) continue;
       const [, owner = ""] = key.split(".");
       if (this.#host.isFull(owner)) continue;
       const place = take(tool);

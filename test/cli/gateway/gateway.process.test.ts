@@ -371,6 +371,15 @@ createInterface({ input: process.stdin }).on("line", (line) => {
     assertEquals((await answer()).content, "Hello, Eleanor");
   });
 
+  it("ends although a task runs whose tool does not end", async () => {
+    await files.write("slow.mjs", MODULE.replace('"Hello, " + who', "new Promise(() => {})"));
+    await using served = await gateway("slow.json", { sources: { one: { from: "slow.mjs" } } });
+    const params = { arguments: { who: "Ann" } };
+    const headers = { prefer: "respond-async" };
+    const started = await postJson(`${served.url}/tools/greet/execute`, params, headers);
+    assertEquals(started.status, 202);
+  });
+
   it("notifies MCP clients of each changed file, until their caller is removed", async () => {
     const token = "first-first-first";
     const settings = (limit: number, own: string) => ({

@@ -56,6 +56,17 @@ describe("taskQueue().enqueue()", () => {
     await work();
   });
 
+  it("leaves a due task while its tool is not available", async () => {
+    const job = { name: "job", execute: () => "ran" };
+    const { open } = processes([job]);
+    const { start, tasks, dispatcher } = open();
+    const { id } = await start("job");
+    const down = open([{ ...job, isAvailable: () => false }]);
+    assertEquals(await down.tasks.recover(down.dispatcher), 0);
+    assertEquals((await tasks.get(id, ANN))?.status, "working");
+    assertEquals(await tasks.recover(dispatcher), 1);
+  });
+
   it("can be cancelled before it runs", async () => {
     const { clock, open } = processes([{ name: "job", execute: () => "ran" }]);
     const { start, tasks, dispatcher } = open();

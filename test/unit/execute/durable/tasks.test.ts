@@ -571,11 +571,6 @@ describe("a task", () => {
       ...AGAIN,
       execute: (_, { principal, callId }) => [++ran, principal, callId],
     };
-    // Its source may not be connected yet, or no longer.
-    for (const tools of [[], [{ ...AGAIN, isAvailable: () => false }]]) {
-      const without = later(dead, tools);
-      assertEquals(await without.tasks.recover(without.dispatcher), 0);
-    }
     const others = [1, 2, 3].map(() => later(dead, [tool]));
     assertEquals((await others[0]?.tasks.get(id, ANN))?.status, "working");
     const taken = await Promise.all(
