@@ -186,7 +186,11 @@ export class Source implements AsyncDisposable {
       const atEnd = () => within(systemClock, END_MS, idle);
       await abortable(idle, this.#context.io.signal).catch(atEnd);
     }
-    await Promise.allSettled([this.#imported?.close(), this.#loaded?.[Symbol.asyncDispose]()]);
+    // The module cache gives the tools of a module to its next source, and to those of other tenants.
+    const isModule = this.#offered === undefined && this.#loaded?.servers.length === 0;
+    const isKept = isModule && !this.#context.io.signal.aborted;
+    const loaded = isKept ? undefined : this.#loaded;
+    await Promise.allSettled([this.#imported?.close(), loaded?.[Symbol.asyncDispose]()]);
   }
 
   get #offered() {

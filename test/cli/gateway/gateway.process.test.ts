@@ -11,6 +11,8 @@ import { bearer, gatewayIn } from "./serving.ts";
 
 const files = folder();
 const gateway = gatewayIn(files);
+/** The package, for modules that are written into another folder. */
+const MOD = JSON.stringify(new URL("../../../mod.ts", import.meta.url).href);
 
 const MODULE = `
 export const greet = {
@@ -369,6 +371,20 @@ createInterface({ input: process.stdin }).on("line", (line) => {
     isUp = true;
     await served.printed(/source "far" is ready/);
     assertEquals((await answer()).content, "Hello, Eleanor");
+  });
+
+  it("keeps the tools of a module that exports its registry, and changes its settings", async () => {
+    const registry = `import { ToolRegistry } from ${MOD};
+${MODULE}\nexport const registry = new ToolRegistry({ tools: [greet] });`;
+    await files.write("registry.mjs", registry);
+    const settings = (...names: readonly string[]) => {
+      const views = names.map((name) => ({ tool: "greet", name }));
+      return { sources: { one: { from: "registry.mjs", views } } };
+    };
+    await using served = await gateway("registry.json", settings());
+    await files.write("registry.json", settings("welcome"));
+    await served.printed(/Applied/);
+    assertEquals(await served.call("welcome", { who: "Ann" }), "Hello, Ann");
   });
 
   it("ends although a task runs whose tool does not end", async () => {
