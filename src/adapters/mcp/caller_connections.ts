@@ -186,7 +186,7 @@ export class CallerConnections {
       requestInit: { ...requestInit, headers },
       fetch: async (...request) => {
         const { method, headers: sent } = request[1] ?? {};
-        // Only some servers send the progress of calls there. Bun sends at most 256 requests at once.
+        // Only some servers send the progress of calls there. Bun limits the concurrent requests to 256.
         const isStream = method === "GET" && !new Headers(sent).has("last-event-id");
         if (isStream && this.#connections.size > MAX_STREAMS) {
           return new Response(null, { status: 405 });

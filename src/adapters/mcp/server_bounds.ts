@@ -270,8 +270,8 @@ const END_MS = 1_000;
 
 /**
  * Limits the unsent responses to requests of a server that does not read them. Ends the HTTP request
- * of each request that is cancelled or answered: the SDK and many servers leave it open, and Bun sends
- * at most 256 requests at once.
+ * of each request that is cancelled or answered: the SDK and many servers leave it open, and Bun limits
+ * the concurrent requests to 256.
  */
 export function boundMessages(transport: Transport, unasked: UnaskedMessages): void {
   const send = transport.send.bind(transport);

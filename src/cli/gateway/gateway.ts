@@ -112,7 +112,7 @@ export class Gateway implements AsyncDisposable {
     return named.flatMap(({ key }) => this.#sources.get(key)?.status() ?? []);
   }
 
-  /** Prints once the problems of each source that has answered, and then those of the file. */
+  /** Prints once the problems of each source that has answered, and then the problems of the file. */
   #report(): void {
     const file = this.#file as PlueFile;
     const isNew = (part: object): boolean =>

@@ -182,11 +182,11 @@ export class Source implements AsyncDisposable {
     if (this.#imported === undefined) await this.opened.catch(noop);
     const idle = new Promise<void>((resolve) => this.#onIdle = resolve);
     if (this.#calls > 0) {
-      // At the end of plue, nobody aborts the calls of tasks.
+      // At the end of plue, calls of tasks still run.
       const atEnd = () => within(systemClock, END_MS, idle);
       await abortable(idle, this.#context.io.signal).catch(atEnd);
     }
-    // The module cache gives the tools of a module to its next source, and to those of other tenants.
+    // Later sources of the module, and sources of other tenants, have the same tools.
     const isModule = this.#offered === undefined && this.#loaded?.servers.length === 0;
     const isKept = isModule && !this.#context.io.signal.aborted;
     const loaded = isKept ? undefined : this.#loaded;

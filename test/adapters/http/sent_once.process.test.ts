@@ -1,4 +1,4 @@
-/** Requests that have effects are sent once, also if their connection is lost. */
+/** Requests that have effects are sent once, even if their connection is lost. */
 
 import { ToolDispatcher, ToolRegistry } from "@plue/tools";
 import { importMcpServer } from "@plue/tools/mcp";
@@ -13,7 +13,7 @@ import { greeting, resultOf, tool } from "../mcp/raw_server.ts";
 
 let url = "";
 let lost = 0;
-/** Answers all requests in JSON, but loses the connection of those with the word "lost". */
+/** Answers all requests in JSON, but loses the connection of requests with the word "lost". */
 const server = createServer(async (request, response) => {
   let body = "";
   for await (const chunk of request) body += chunk;

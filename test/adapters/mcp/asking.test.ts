@@ -215,7 +215,7 @@ describe("questions to clients before 2026-07-28", () => {
     assert(!text.includes("from bob") && !text.includes("another session"), text);
   });
 
-  it("wait at most 256 at once for the answers of a principal", async () => {
+  it("are limited to 256 for each principal while they wait for answers", async () => {
     const answers = new ClientAnswers();
     const [calls, next] = [new AbortController(), new AbortController()];
     const ask = (principal: string, { signal } = calls) => {

@@ -382,7 +382,7 @@ describe("explainCall()", () => {
     assertEquals(unknown.error?.code, "unknown_tool");
   });
 
-  it("is a tool for callers, also in a module with its own copy of the package", async () => {
+  it("is a tool for callers, even in a module with its own copy of the package", async () => {
     const tool = explainTool();
     const execute = (input: never, context: object) => {
       const call = CallContext.callOf(context);
