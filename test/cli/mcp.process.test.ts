@@ -7,6 +7,7 @@ import { describe, it } from "bun:test";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { configPath, MCP_CLIENTS } from "../../src/cli/mcp_clients.ts";
+import { RUN } from "../support/program.ts";
 import { maybe } from "../support/skip.ts";
 import { folder, plue, type Ran, rejects } from "./support.ts";
 
@@ -82,7 +83,9 @@ describe("plue mcp add", () => {
     const main = join(import.meta.dirname, "../../src/cli/main.ts");
     const own = args.slice(0, args.indexOf("serve") - 1);
     const client = new Client({ name: "test", version: "1.0.0" });
-    const words = [...own, main, ...args.slice(args.indexOf("serve"))];
+    assertEquals(own, RUN.length > 0 ? ["run", "-A"] : []);
+    // With these flags, Deno downloads no packages.
+    const words = [...RUN, main, ...args.slice(args.indexOf("serve"))];
     await client.connect(new StdioClientTransport({ command, args: words, stderr: "ignore" }));
     const { tools } = await client.listTools();
     await client.close();
