@@ -9,7 +9,6 @@ import type { Toolset } from "../select/mod.ts";
 import {
   type Clock,
   type FailureCode,
-  once,
   type Tool,
   type ToolContext,
   type ToolFailure,
@@ -263,13 +262,14 @@ export interface CallDecision {
 /** A decision, or the position of a call in its trace. */
 export type CallNote = CallDecision | TraceParent;
 
-const notes: WeakMap<Call, CallNote[]> = new WeakMap();
+// A module may have its own copy of the package.
+const NOTES = "plue.notes";
 
 /** Returns the notes of a call, oldest first; `undefined` if there are none. */
-export function notesOf(call: Call): readonly CallNote[] | undefined {
-  return notes.get(call);
+export function notesOf(call: Call & { [NOTES]?: CallNote[] }): readonly CallNote[] | undefined {
+  return call[NOTES];
 }
 
-export function note(call: Call, fact: CallNote): void {
-  once(notes, call, () => []).push(fact);
+export function note(call: Call & { [NOTES]?: CallNote[] }, fact: CallNote): void {
+  (call[NOTES] ??= []).push(fact);
 }

@@ -65,8 +65,9 @@ interface CallerConnection {
 /** The interval between reads of a caller's list for tools that it lacks, in milliseconds. */
 const READ_AGAIN_MS = 1_000;
 const READ_TIMEOUT_MS = 30_000;
-/** The maximum number of connections with a stream for messages that answer no request. */
-const MAX_STREAMS = 32;
+/** The open streams of all imports for messages that answer no request, by the signals that end them. */
+const STREAMS: Set<AbortSignal> = new Set();
+const MAX_STREAMS = 64;
 
 class CallerList {
   #tools: ReadonlyMap<string, Tool> = new Map();
@@ -185,13 +186,16 @@ export class CallerConnections {
       ...http,
       requestInit: { ...requestInit, headers },
       fetch: async (...request) => {
-        const { method, headers: sent } = request[1] ?? {};
+        const { method, headers: sent, signal } = request[1] ?? {};
         // Only some servers send the progress of calls there. Bun limits the concurrent requests to 256.
         const isStream = method === "GET" && !new Headers(sent).has("last-event-id");
-        if (isStream && this.#connections.size > MAX_STREAMS) {
-          return new Response(null, { status: 405 });
+        if (isStream && signal && !STREAMS.has(signal)) {
+          if (STREAMS.size >= MAX_STREAMS) return new Response(null, { status: 405 });
+          STREAMS.add(signal);
+          signal.addEventListener("abort", () => STREAMS.delete(signal));
         }
         const response = await fetch(...request);
+        if (isStream && signal && (signal.aborted || !response.ok)) STREAMS.delete(signal);
         // The end of an old session must not replace a newer token.
         if (response.status !== 401 || method === "DELETE") return response;
         // The next call gets another connection: the Rust SDK sends this status for a lost session.

@@ -390,18 +390,21 @@ function dispatchOf(
   { store }: ServiceState,
 ): ToolDispatcherOptions {
   const { json, settings: { rules: documents = [], limits = {} } } = file;
+  const { timeoutMs, callsAtOnce, callsAtOncePerTool } = limits;
+  const inFile = { rules: documents[0], timeoutMs, limits: callsAtOnce ?? callsAtOncePerTool };
   const labels: Record<string, ToolLabels> = {};
   let own: ToolDispatcherOptions | undefined;
   for (const { pointer, name, settings, key } of file.scopes.get(tenant) ?? []) {
     if (settings.labels !== undefined) labels[`${settings.namespace ?? name}:*`] = settings.labels;
     const dispatch = sources.get(key)?.module?.dispatch ?? {};
     if (Object.keys(dispatch).length === 0) continue;
-    if (own !== undefined || (dispatch.rules !== undefined && documents.length > 0)) {
-      json.reject(pointer, "its module and another part export options of all calls");
+    const isInFile = (["rules", "timeoutMs", "limits"] as const)
+      .some((field) => dispatch[field] !== undefined && inFile[field] !== undefined);
+    if (own !== undefined || isInFile) {
+      json.reject(pointer, "its module and another part set options of all calls; remove one");
     }
     own = dispatch;
   }
-  const { timeoutMs, callsAtOnce, callsAtOncePerTool } = limits;
   return {
     ...(documents.length > 0 && { approve: "ask", rules: checkRules(file, { labels, store }) }),
     ...defined({ timeoutMs }),

@@ -5,6 +5,7 @@ import { memoryCallStore, storedTickets } from "@plue/tools/calls";
 import { journal, type JournalSink, verifyJournal } from "@plue/tools/journal";
 import { deny, type Rule, rules } from "@plue/tools/rules";
 import type { Layer } from "@plue/tools/core";
+import { note } from "../../../src/execute/mod.ts";
 import { describeLayer, stopped } from "../../contract/layer_contract.ts";
 import { broken, deferred, type FakeTool } from "../../unit/execute/support.ts";
 import { bytesOf, memorySink, recorded, recordsIn } from "./support.ts";
@@ -89,6 +90,21 @@ describe("journal()", () => {
     assertEquals(denied?.decisions, [{ by: "approver", verdict: "deny", reason: "late" }]);
     const decision = { by: "rule", name: "limit", verdict: "deny", reason: "full" } as const;
     assertEquals(ruled?.decisions, [decision]);
+  });
+
+  it("records the decisions of a module with its own copy of the package", async () => {
+    const path = "../../../src/execute/layer.ts?copy";
+    const copy: typeof import("../../../src/execute/layer.ts") = await import(path);
+    assert(copy.note !== note);
+    const decision = { by: "rule", name: "own", verdict: "deny" } as const;
+    const layer: Layer = {
+      name: "own",
+      stage: "run",
+      for: () => (call, next) => (copy.note(call, decision), next(call)),
+    };
+    const { call, records } = recorded([PAY], {}, { layers: [layer] });
+    await call("pay", { euros: 5 });
+    assertEquals((await records()).map(({ decisions }) => decisions), [[decision]]);
   });
 
   it("records a suspended call and its continuation", async () => {

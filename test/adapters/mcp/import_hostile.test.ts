@@ -308,14 +308,21 @@ for (const [what, isAnswered] of [["was answered", true], ["is aborted", false]]
   });
 }
 
-it("an import opens a stream for itself, and for 32 connections of callers", async () => {
+it("imports open a stream each, and 64 at a time for the connections of callers", async () => {
   let [streams, tokens] = [0, 0];
-  const onGet = () => (streams++, new Response(null, { status: 405 }));
+  const onGet = () => (streams++, new Response(new ReadableStream(), { headers: EVENTS }));
   const options = { authorize: () => `token-${++tokens}`, maxConnections: 400 };
-  const { server, call } = await calling(({ id }) => resultOf(id, {}), options, onGet);
-  for (let count = 0; count < 40; count++) await call();
-  assertEquals([streams, tokens], [33, 40]);
-  await server.close();
+  const open = async () => {
+    streams = 0;
+    const { server, call } = await calling(({ id }) => resultOf(id, {}), options, onGet);
+    for (let count = 0; count < 40; count++) await call();
+    return { server, streams };
+  };
+  const [first, second] = [await open(), await open()];
+  await first.server.close();
+  const third = await open();
+  assertEquals([first.streams, second.streams, third.streams], [41, 25, 41]);
+  for (const { server } of [second, third]) await server.close();
 });
 
 describe("an imported server that answers a caller with status 401", () => {

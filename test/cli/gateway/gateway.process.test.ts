@@ -337,7 +337,7 @@ createInterface({ input: process.stdin }).on("line", (line) => {
     await using served = await gateway("scopes.json", settings);
     const sources = { one: { from: "limited.mjs" }, two: { from: "limited.mjs" } };
     await files.write("scopes.json", { ...settings, tenants: { a: { sources } } });
-    await served.printed(/its module and another part export options of all calls.*still served/);
+    await served.printed(/its module and another part set options of all calls.*still served/);
     isUp = true;
     await served.printed(/source "far" is ready/);
     assertEquals(await served.tools(bearer(token)), ["far:greet", "far:hold", "far:wipe"]);
@@ -447,7 +447,7 @@ ${MODULE}\nexport const registry = new ToolRegistry({ tools: [greet] });`;
     }
   });
 
-  it("rejects the options of calls of a second module", async () => {
+  it("rejects the options of calls of a second module, and limits that a module and the file set", async () => {
     const sources: Record<string, object> = {};
     for (const name of ["one", "two"]) {
       const tool = `{ name: "${name}", description: "Runs.", execute: () => 1 }`;
@@ -455,8 +455,11 @@ ${MODULE}\nexport const registry = new ToolRegistry({ tools: [greet] });`;
       const from = await files.write(`${name}.mjs`, `export const ${name} = ${tool};\n${options}`);
       sources[name] = { from };
     }
-    const words = ["serve", "-c", await files.write("options.json", { sources })];
-    await rejects(words, "its module and another part export options of all calls");
+    const { one } = sources;
+    for (const settings of [{ sources }, { sources: { one }, limits: { timeoutMs: 200 } }]) {
+      const words = ["serve", "-c", await files.write("options.json", settings)];
+      await rejects(words, "its module and another part set options of all calls");
+    }
   });
 
   it("rejects sources and flags that the file has instead", async () => {
