@@ -57,6 +57,25 @@ describe("plue serve --stdio", () => {
     assertEquals([code, stdout], [0, ""]);
   });
 
+  it("disposes of the registry of a module at the end of its input", async () => {
+    let disposed = 0;
+    process.on("registryDisposed" as never, () => disposed++);
+    const state = 'init: () => 1, dispose: () => process.emit("registryDisposed"), execute';
+    await files.write(
+      "registry.mjs",
+      `import { ToolRegistry } from ${
+        JSON.stringify(new URL("../../mod.ts", import.meta.url).href)
+      };
+${MODULE.replace("execute", state)}\nexport const registry = new ToolRegistry({ tools: [greet] });`,
+    );
+    const path = await files.write("own.json", { sources: { one: { from: "registry.mjs" } } });
+    const _meta = { ...META, "io.modelcontextprotocol/protocolVersion": "2026-07-28" };
+    const call = { method: "tools/call", params: { _meta, name: "greet", arguments: {} } };
+    const stdin = JSON.stringify({ jsonrpc: "2.0", id: 1, ...call });
+    const { stdout } = await plue(["serve", "-c", path, "--stdio"], { stdin });
+    assertEquals([JSON.parse(stdout).result.isError, disposed], [undefined, 1]);
+  });
+
   it("answers a call of an unknown tool with a name of 800,000 bytes", async () => {
     const errors = await errorsOf([{ method: "tools/call", name: "é".repeat(400_000) }]);
     assertEquals(errors, { 0: -32_602 });

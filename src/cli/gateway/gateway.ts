@@ -12,6 +12,7 @@ import { readRules, rules, type RulesOptions } from "../../adapters/rules/mod.ts
 import type { ToolDispatcher, ToolDispatcherOptions } from "../../execute/mod.ts";
 import type { SourceStatus } from "../../explorer/page/api.ts";
 import type { ImportPins } from "../../formats/mod.ts";
+import type { Registry } from "../../registry/mod.ts";
 import type { Selection, Toolset } from "../../select/mod.ts";
 import {
   defined,
@@ -71,6 +72,8 @@ export class Gateway implements AsyncDisposable {
   #sources: Sources = new Map();
   /** The sources of the file, and the sources that are being opened for a next file, or closed. */
   readonly #unclosed = new Set<Source>();
+  /** The tools of closed sources that other sources may have, too. */
+  readonly #kept = new Map<Registry, AsyncDisposable>();
   /** The sources whose changes the registries have not applied yet. */
   #changed = new Set<Source>();
   /** Ends the streams of changes of replaced services. */
@@ -240,6 +243,7 @@ export class Gateway implements AsyncDisposable {
       stop.abort();
     }
     await this.#close([...this.#unclosed]);
+    await Promise.allSettled([...this.#kept.values()].map((kept) => kept[Symbol.asyncDispose]()));
   }
 
   async #close(sources: readonly Source[]): Promise<void> {
@@ -347,6 +351,7 @@ export class Gateway implements AsyncDisposable {
       ...{ io: terminal.io, folder: file.folder, log: (text) => terminal.warn(text) },
       pins: this.#pinsOf(file, named),
       beside: { [Symbol.iterator]: others },
+      keep: (shared) => this.#kept.set(shared.registry, shared),
       onChange: (changed) => this.#follow(changed),
     });
     this.#unclosed.add(source);

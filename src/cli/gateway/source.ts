@@ -34,6 +34,8 @@ export interface SourceContext {
   readonly beside: Iterable<Tool>;
   readonly pins: ImportPins | undefined;
   log(text: string): void;
+  /** Keeps tools that other sources have, too, until plue ends. */
+  keep(shared: LoadedTools): void;
   /** Called after each change of the tools or the state. */
   onChange(source: Source): void;
 }
@@ -73,7 +75,8 @@ export class Source implements AsyncDisposable {
   #calls = 0;
   #onIdle: (() => void) | undefined;
   #retryMs: number = RETRY_MS;
-  #stopRetry = (): void => {};
+  /** Ends the next attempt, or the subscription to a loaded registry. */
+  #stop = (): void => {};
 
   constructor(named: NamedSource, context: SourceContext) {
     this.named = named;
@@ -178,19 +181,16 @@ export class Source implements AsyncDisposable {
 
   async #close(): Promise<void> {
     this.#isClosed = true;
-    this.#stopRetry();
     if (this.#imported === undefined) await this.opened.catch(noop);
+    this.#stop();
     const idle = new Promise<void>((resolve) => this.#onIdle = resolve);
     if (this.#calls > 0) {
       // At the end of plue, calls of tasks still run.
       const atEnd = () => within(systemClock, END_MS, idle);
       await abortable(idle, this.#context.io.signal).catch(atEnd);
     }
-    // Later sources of the module, and sources of other tenants, have the same tools.
-    const isModule = this.#offered === undefined && this.#loaded?.servers.length === 0;
-    const isKept = isModule && !this.#context.io.signal.aborted;
-    const loaded = isKept ? undefined : this.#loaded;
-    await Promise.allSettled([this.#imported?.close(), loaded?.[Symbol.asyncDispose]()]);
+    if (this.#loaded?.isShared === true) return this.#context.keep(this.#loaded);
+    await Promise.allSettled([this.#imported?.close(), this.#loaded?.[Symbol.asyncDispose]()]);
   }
 
   get #offered() {
@@ -217,7 +217,7 @@ export class Source implements AsyncDisposable {
       // A document that cannot be used must not take more than a tenth of the time of the other sources.
       const busyMs = process.cpuUsage(before).user / 1_000;
       const delayMs = Math.min(Math.max(this.#retryMs, 10 * busyMs), LONGEST_RETRY_MS);
-      this.#stopRetry = systemClock.setTimeout(again, delayMs);
+      this.#stop = systemClock.setTimeout(again, delayMs);
       this.#retryMs = Math.min(2 * this.#retryMs, MAX_RETRY_MS);
       return;
     }
@@ -231,7 +231,7 @@ export class Source implements AsyncDisposable {
       fail(`use "${from}"`, 'it exports "selection"; write it into the file instead');
     }
     this.#registry = this.#loaded.registry;
-    this.#registry.subscribe(() => this.#changed());
+    this.#stop = this.#registry.subscribe(() => this.#changed());
     this.#setReason(undefined);
   }
 

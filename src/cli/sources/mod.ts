@@ -72,6 +72,8 @@ export interface LoadedTools extends AsyncDisposable {
   readonly imports: readonly ImportResult[];
   readonly pinned: readonly PinnedImport[];
   readonly servers: readonly ImportedMcpServer[];
+  /** True for the registry of a module, which the module cache gives to the next source, too. */
+  readonly isShared: boolean;
 }
 
 const KINDS = {
@@ -172,6 +174,7 @@ export async function loadTools(
   return {
     sources: named.map(withoutCredentials),
     ...{ registry, files, imports, pinned, servers, selection, callbacks: [callback].flat() },
+    isShared: state.registry !== undefined,
     dispatch: { ...(transactions && { transactions }), ...dispatch },
     [Symbol.asyncDispose]: close,
   };

@@ -387,6 +387,20 @@ ${MODULE}\nexport const registry = new ToolRegistry({ tools: [greet] });`;
     assertEquals(await served.call("welcome", { who: "Ann" }), "Hello, Ann");
   });
 
+  it("disposes of the tools of a module when its settings have changed", async () => {
+    const disposed = new Promise((resolve) => process.once("stateDisposed" as never, resolve));
+    const state = 'init: () => "state", dispose: () => process.emit("stateDisposed"), execute';
+    await files.write("state.mjs", MODULE.replace("execute", state));
+    const settings = (name: string) => ({
+      sources: { one: { from: "state.mjs", views: [{ tool: "greet", name }] } },
+    });
+    await using served = await gateway("state.json", settings("welcome"));
+    await served.call("welcome", { who: "Ann" });
+    await files.write("state.json", settings("salute"));
+    await disposed;
+    assertEquals(await served.call("salute", { who: "Ann" }), "Hello, Ann");
+  });
+
   it("ends although a task runs whose tool does not end", async () => {
     await files.write("slow.mjs", MODULE.replace('"Hello, " + who', "new Promise(() => {})"));
     await using served = await gateway("slow.json", { sources: { one: { from: "slow.mjs" } } });
