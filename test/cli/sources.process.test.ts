@@ -54,7 +54,8 @@ describe("plue list", () => {
         Object.entries(source).map(([name, text]: [string, string]) => {
           const full = text.replace("$TOOLS", TOOLS).replace("$EMPTY", EMPTY)
             .replace("$ANCHORS", () => anchors.join(""))
-            .replace("$ITEMS", () => `x: ${"!a ".repeat(1_000_000)}`);
+            .replace("$TAGS", () => `x: ${"!<a>".repeat(1_000_001)}`)
+            .replace("$PAIRS", () => `x: ${"a: ".repeat(1_000_001)}`);
           return Array.isArray(source) ? full : files.write(name, full);
         }),
       );

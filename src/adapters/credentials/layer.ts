@@ -73,11 +73,12 @@ async function obtain(
   needs: readonly Need[],
   sources: readonly CredentialSource[],
 ): Promise<readonly Credential[]> {
-  for (let round = 1; round <= MAX_ROUNDS; round++) {
+  for (let round = 1;; round++) {
     const pending = Promise.all(needs.map((need) => get(call, need, sources)));
     const found = await call.wait("waiting for its credentials", pending);
     const missing = found.filter((one): one is Missing => "url" in one);
     if (missing.length === 0) return found.filter((one) => one instanceof Credential);
+    if (round > MAX_ROUNDS) break;
     const doing = "waiting for permission at a URL";
     // The person may have denied permission before the call resumes. The call then must not wait.
     const step = ({ name, after = "" }: Missing) =>

@@ -499,7 +499,7 @@ async function readPlace(place: string, { io, options }: Loading): Promise<strin
 function parseDocument(place: string, text: string): unknown {
   const isJson = /^\s*[[{]/.test(text);
   try {
-    rejectManySigns(text, isJson ? 6_000_000 : 1_000_000);
+    rejectManySigns(text, ...isJson ? JSON_SIGNS : YAML_SIGNS);
     return isJson ? JSON.parse(text) : parseYaml(text);
   } catch (cause) {
     const why = describeThrown(cause);
@@ -507,13 +507,14 @@ function parseDocument(place: string, text: string): unknown {
   }
 }
 
-/** Lines, and signs of JSON and YAML, each of which may take the time of a value. */
-const SIGNS = /[\n,[\]{}]|(?<=\s)[!&*?:'"-]/g;
+/** Lines and signs, each of which may take the time of a value, and their maximum number. */
+const JSON_SIGNS = [/[\n,[\]{}]/g, 6_000_000] as const;
+const YAML_SIGNS = [/[\n,[\]{}!"']|:(?=\s)|(?<=\s)[&*?:-]/g, 1_000_000] as const;
 
 /** Rejects a text with too many values before it is parsed: its parser cannot be interrupted. */
-function rejectManySigns(text: string, most: number): void {
+function rejectManySigns(text: string, signs: RegExp, most: number): void {
   let count = 0;
-  for (const _ of text.matchAll(SIGNS)) {
+  for (const _ of text.matchAll(signs)) {
     if (++count > most) {
       throw new RangeError(`it has more than ${most} lines, commas, brackets and other signs`);
     }

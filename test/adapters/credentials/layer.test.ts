@@ -317,6 +317,20 @@ describe("credentials() without a credential", () => {
     assertEquals([contentOf(result), questions], ["denied", 3]);
   });
 
+  it("runs a call whose caller gives permission at the third URL", async () => {
+    let urls = 0;
+    const late: CredentialSource = {
+      get: () =>
+        ++urls > 3
+          ? { token: TOKEN }
+          : { url: "https://hub.example/", arrived: () => Promise.resolve() },
+    };
+    const result = await dispatcherOf(late, tool).dispatch({ name: "t" }, {
+      onQuestion: () => ({ action: "accept" }),
+    });
+    assertEquals(contentOf(result), TOKEN.length);
+  });
+
   it("fails a call whose caller cannot be asked", async () => {
     const result = await dispatcherOf(new SlowSource(), tool).dispatch({ name: "t" });
     assertEquals(contentOf(result), "input_unavailable");
