@@ -50,6 +50,11 @@ export class UnaskedMessages {
     return this.#pause;
   }
 
+  /** True while a response is due. */
+  get isAsking(): boolean {
+    return this.#asked > 0;
+  }
+
   ask(): void {
     this.#asked++;
   }
@@ -231,7 +236,7 @@ export function readLines(
       return parse(JSON.stringify({ jsonrpc: "2.0", id: Number(first ?? last), error }));
     }
     const message = parse(line);
-    if (!("result" in message || "error" in message)) unasked.read(cost);
+    if (!unasked.isAsking || !("result" in message || "error" in message)) unasked.read(cost);
     return message;
   };
   return {
