@@ -183,7 +183,7 @@ export class Registry implements ToolHost {
     this.#checkNames([tool], "update");
     if (config !== undefined) this.#config.set(tool.id, config);
     this.#set(entry);
-    this.#retire(previous);
+    this.removed(previous);
     this.emit("updated", [tool], previous.tool);
     return tool;
   }
@@ -193,7 +193,7 @@ export class Registry implements ToolHost {
     const entry = this.#entries.get(id);
     if (entry === undefined) return false;
     this.#delete(entry);
-    this.#retire(entry);
+    this.removed(entry);
     this.emit("removed", [entry.tool]);
     return true;
   }
@@ -407,7 +407,8 @@ export class Registry implements ToolHost {
     return this.#sorted;
   }
 
-  #retire(entry: RegisteredTool): void {
+  /** Disposes of a removed tool when its calls have ended. */
+  protected removed(entry: RegisteredTool): void {
     const { id, dispose } = entry.tool;
     if (dispose === undefined) return;
     const retiring = entry.idle().then(() => entry.dispose()).catch((error) => {

@@ -12,13 +12,13 @@ import { readRules, rules, type RulesOptions } from "../../adapters/rules/mod.ts
 import type { ToolDispatcher, ToolDispatcherOptions } from "../../execute/mod.ts";
 import type { SourceStatus } from "../../explorer/page/api.ts";
 import type { ImportPins } from "../../formats/mod.ts";
-import type { Registry } from "../../registry/mod.ts";
 import type { Selection, Toolset } from "../../select/mod.ts";
 import {
   defined,
   describeThrown,
   fail,
   noop,
+  once,
   type Tool,
   type ToolLabels,
   toolsBehind,
@@ -26,6 +26,7 @@ import {
 import { createService, type Service, tokenCaller } from "../serve/service.ts";
 import type { ServeFlags, ServeSettings } from "../serve/settings.ts";
 import { type ServeState, type ServiceState, stateIn, tenantStore } from "../serve/state.ts";
+import type { LoadedTools } from "../sources/mod.ts";
 import type { Terminal } from "../terminal.ts";
 import { authorizeCallers, forTenant } from "./callers.ts";
 import { fullName, type NamedSource, type PlueFile } from "./file.ts";
@@ -72,8 +73,8 @@ export class Gateway implements AsyncDisposable {
   #sources: Sources = new Map();
   /** The sources of the file, and the sources that are being opened for a next file, or closed. */
   readonly #unclosed = new Set<Source>();
-  /** The tools of closed sources that other sources may have, too. */
-  readonly #kept = new Map<Registry, AsyncDisposable>();
+  /** The tools of modules, which stay while their sources close and open. */
+  readonly #kept = new Map<string, LoadedTools>();
   /** The sources whose changes the registries have not applied yet. */
   #changed = new Set<Source>();
   /** Ends the streams of changes of replaced services. */
@@ -351,7 +352,7 @@ export class Gateway implements AsyncDisposable {
       ...{ io: terminal.io, folder: file.folder, log: (text) => terminal.warn(text) },
       pins: this.#pinsOf(file, named),
       beside: { [Symbol.iterator]: others },
-      keep: (shared) => this.#kept.set(shared.registry, shared),
+      keep: (key, loaded) => once(this.#kept, key, () => loaded),
       onChange: (changed) => this.#follow(changed),
     });
     this.#unclosed.add(source);

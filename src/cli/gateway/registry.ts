@@ -20,6 +20,9 @@ export class GatewayRegistry extends ToolRegistry {
     this.#onProblem = onProblem;
   }
 
+  /** The registries of the sources dispose of the tools. */
+  protected override removed(): void {}
+
   setSources(sources: readonly Source[]): void {
     this.#sources = sources;
     this.sync(new Set(sources));

@@ -34,8 +34,8 @@ export interface SourceContext {
   readonly beside: Iterable<Tool>;
   readonly pins: ImportPins | undefined;
   log(text: string): void;
-  /** Keeps tools that other sources have, too, until plue ends. */
-  keep(shared: LoadedTools): void;
+  /** Returns the tools of a module as they were first loaded. They are disposed of when plue ends. */
+  keep(key: string, loaded: LoadedTools): LoadedTools;
   /** Called after each change of the tools or the state. */
   onChange(source: Source): void;
 }
@@ -183,13 +183,13 @@ export class Source implements AsyncDisposable {
     this.#isClosed = true;
     if (this.#imported === undefined) await this.opened.catch(noop);
     this.#stop();
+    if (this.#loaded?.module !== undefined) return;
     const idle = new Promise<void>((resolve) => this.#onIdle = resolve);
     if (this.#calls > 0) {
       // At the end of plue, calls of tasks still run.
       const atEnd = () => within(systemClock, END_MS, idle);
       await abortable(idle, this.#context.io.signal).catch(atEnd);
     }
-    if (this.#loaded?.isShared === true) return this.#context.keep(this.#loaded);
     await Promise.allSettled([this.#imported?.close(), this.#loaded?.[Symbol.asyncDispose]()]);
   }
 
@@ -206,9 +206,12 @@ export class Source implements AsyncDisposable {
     const { io } = this.#context;
     const before = process.cpuUsage();
     try {
-      this.#loaded = await loadTools([this.named.from ?? from], io, {
+      const loaded = await loadTools([this.named.from ?? from], io, {
         ...{ headers, baseUrl, importing: this.#importing(), pins: this.#context.pins },
       });
+      // The module cache would give a later source of the module the same tools, disposed of.
+      const key = `${fullName(this.named)}=${loaded.module}`;
+      this.#loaded = loaded.module === undefined ? loaded : this.#context.keep(key, loaded);
     } catch (error) {
       // A wrong file must be mended first, but a server that is down may come back.
       if (!/^(\w+:)?https?:/i.test(from) || this.#isClosed) throw error;

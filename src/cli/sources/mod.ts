@@ -72,8 +72,8 @@ export interface LoadedTools extends AsyncDisposable {
   readonly imports: readonly ImportResult[];
   readonly pinned: readonly PinnedImport[];
   readonly servers: readonly ImportedMcpServer[];
-  /** True for the registry of a module, which the module cache gives to the next source, too. */
-  readonly isShared: boolean;
+  /** The place of the module, if there is one. */
+  readonly module: string | undefined;
 }
 
 const KINDS = {
@@ -96,6 +96,7 @@ interface Loading {
   readonly io: CommandIo;
   readonly options: SourceOptions;
   registry?: Registry | undefined;
+  module?: string;
   readonly settings: {
     transactions?: TransactionManager;
     dispatch?: ToolDispatcherOptions;
@@ -174,7 +175,7 @@ export async function loadTools(
   return {
     sources: named.map(withoutCredentials),
     ...{ registry, files, imports, pinned, servers, selection, callbacks: [callback].flat() },
-    isShared: state.registry !== undefined,
+    module: state.module,
     dispatch: { ...(transactions && { transactions }), ...dispatch },
     [Symbol.asyncDispose]: close,
   };
@@ -318,6 +319,7 @@ async function loadModule({ namespace, place }: SourceName, state: Loading): Pro
     throw usageError(`Cannot set a namespace for the module "${place}": its tools have namespaces`);
   }
   const exports = await importToolsModule(place);
+  state.module = place;
   if (!URL.canParse(place)) state.files.push(resolve(place));
   readSettings(place, exports, state);
   const registry = registryIn(exports);
@@ -499,7 +501,7 @@ async function readPlace(place: string, { io, options }: Loading): Promise<strin
 function parseDocument(place: string, text: string): unknown {
   const isJson = /^\s*[[{]/.test(text);
   try {
-    rejectManySigns(text, ...isJson ? JSON_SIGNS : YAML_SIGNS);
+    rejectManySigns(text, isJson ? JSON_SIGNS : YAML_SIGNS);
     return isJson ? JSON.parse(text) : parseYaml(text);
   } catch (cause) {
     const why = describeThrown(cause);
@@ -512,7 +514,7 @@ const JSON_SIGNS = [/[\n,[\]{}]/g, 6_000_000] as const;
 const YAML_SIGNS = [/[\n,[\]{}!"']|:(?=\s)|(?<=\s)[&*?:-]/g, 1_000_000] as const;
 
 /** Rejects a text with too many values before it is parsed: its parser cannot be interrupted. */
-function rejectManySigns(text: string, signs: RegExp, most: number): void {
+function rejectManySigns(text: string, [signs, most]: readonly [RegExp, number]): void {
   let count = 0;
   for (const _ of text.matchAll(signs)) {
     if (++count > most) {

@@ -387,18 +387,21 @@ ${MODULE}\nexport const registry = new ToolRegistry({ tools: [greet] });`;
     assertEquals(await served.call("welcome", { who: "Ann" }), "Hello, Ann");
   });
 
-  it("disposes of the tools of a module when its settings have changed", async () => {
-    const disposed = new Promise((resolve) => process.once("stateDisposed" as never, resolve));
-    const state = 'init: () => "state", dispose: () => process.emit("stateDisposed"), execute';
+  it("disposes of the tools of a module once, at the end, although its settings change", async () => {
+    let disposed = 0;
+    process.on("stateDisposed" as never, () => disposed++);
+    const state = 'dispose: () => process.emit("stateDisposed"), execute';
     await files.write("state.mjs", MODULE.replace("execute", state));
-    const settings = (name: string) => ({
-      sources: { one: { from: "state.mjs", views: [{ tool: "greet", name }] } },
-    });
-    await using served = await gateway("state.json", settings("welcome"));
-    await served.call("welcome", { who: "Ann" });
+    const settings = (...names: readonly string[]) => {
+      const views = names.map((name) => ({ tool: "greet", name }));
+      return { sources: { one: { from: "state.mjs", views } } };
+    };
+    await using served = await gateway("state.json", settings());
     await files.write("state.json", settings("salute"));
-    await disposed;
-    assertEquals(await served.call("salute", { who: "Ann" }), "Hello, Ann");
+    await served.printed(/Applied/);
+    assertEquals([await served.call("salute", { who: "Ann" }), disposed], ["Hello, Ann", 0]);
+    await served[Symbol.asyncDispose]();
+    assertEquals(disposed, 1);
   });
 
   it("ends although a task runs whose tool does not end", async () => {
