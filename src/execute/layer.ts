@@ -6,13 +6,13 @@
 
 import type { ToolHost, ToolRuntime } from "../registry/mod.ts";
 import type { Toolset } from "../select/mod.ts";
-import {
-  type Clock,
-  type FailureCode,
-  type Tool,
-  type ToolContext,
-  type ToolFailure,
-  type ToolResult,
+import type {
+  Clock,
+  FailureCode,
+  Tool,
+  ToolContext,
+  ToolFailure,
+  ToolResult,
 } from "../tool/mod.ts";
 import type { Deadline } from "./deadline.ts";
 import type { FailureDetails } from "./failures.ts";
