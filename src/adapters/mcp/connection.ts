@@ -384,9 +384,10 @@ const NOT_LOST: ReadonlySet<unknown> = new Set([
 ]);
 
 async function kindOf(error: unknown, client: Client): Promise<FailureKind> {
-  const { ProtocolError, SdkError, SdkHttpError } = await loadClient();
+  const { InsufficientScopeError, ProtocolError, SdkError, SdkHttpError } = await loadClient();
   // A `RangeError` means that the response is too large.
-  if (error instanceof ProtocolError || error instanceof RangeError) return "answered";
+  const answers = [InsufficientScopeError, ProtocolError, RangeError];
+  if (answers.some((one) => error instanceof one)) return "answered";
   if (error instanceof SdkHttpError) {
     // An unknown session has status 404 in the protocol, 400 at many servers, and 401 in the Rust SDK.
     const mayBeSession = [400, 401, 404, 410].includes(error.status);
