@@ -106,11 +106,10 @@ export function createMcpEndpoint(
 
 /** Replaces a body that is not JSON. The SDK rejects it. */
 const NOT_JSON = "not JSON";
-/** Shared by all endpoints: a call may still run when another endpoint has replaced its endpoint. */
-const ANSWERS = new sessions.ClientAnswers();
 
 class McpService {
   readonly followers: sessions.Followers = new sessions.Followers();
+  readonly #answers = new sessions.ClientAnswers();
   readonly #server: http.ToolServer;
   readonly #lists: messages.McpToolLists;
   readonly #parts: ServerParts;
@@ -237,7 +236,7 @@ class McpService {
       const cancelled = messages.cancelledBy(body);
       if (cancelled !== undefined) {
         server.running.abort({ principal, session, callId: cancelled.requestId });
-      } else if (isJSONRPCResponse(body) && ANSWERS.settle({ principal, session }, body)) {
+      } else if (isJSONRPCResponse(body) && this.#answers.settle({ principal, session }, body)) {
         // The SDK would pass the response to a new server, which has not sent the question.
         return new Response(null, { status: 202 });
       }
@@ -317,7 +316,7 @@ class McpService {
     },
   ): Promise<ToolsetServer> {
     const list = (): messages.McpToolList => this.#listOf(request, era);
-    const answers = era === "legacy" && !http.IS_WORKERS ? ANSWERS : undefined;
+    const answers = era === "legacy" && !http.IS_WORKERS ? this.#answers : undefined;
     const made = new ToolsetServer(this.#parts, { request, body, session, pace, answers, list });
     if (messages.isForTools(body)) return made;
     const { tasks, executionClosed } = request.server;

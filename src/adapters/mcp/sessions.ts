@@ -221,12 +221,13 @@ export type SendOnStream = (message: mcp.JSONRPCMessage) => Promise<void>;
 /** JSON-RPC's code for a request that the client's user has rejected. */
 const REJECTED_BY_USER = -1;
 
-/** The maximum number of questions that wait on streams. A principal has a quarter of them. */
+/** The maximum number of questions that wait on streams of an endpoint: a quarter for a principal. */
 const MAX_QUESTIONS = 1_024;
 
 /** The questions on the streams of running calls that wait for answers. */
 export class ClientAnswers {
-  readonly #waiting = new Map<string, (response: ClientResponse) => void>();
+  /** Shared by all endpoints: a call may still run when another endpoint has replaced its endpoint. */
+  static readonly #waiting = new Map<string, (response: ClientResponse) => void>();
   readonly #questions = new Quotas<string | undefined>(MAX_QUESTIONS, MAX_QUESTIONS / 4);
 
   /** Sends a question to the client of a session. Beyond the limits, there is no answer. */
@@ -248,7 +249,7 @@ export class ClientAnswers {
       const response = await new Promise<ClientResponse>((resolve, reject) => {
         leave = () => reject(signal.reason);
         signal.addEventListener("abort", leave, { once: true });
-        this.#waiting.set(text, resolve);
+        ClientAnswers.#waiting.set(text, resolve);
         send({ jsonrpc: "2.0", id, ...onStream(request, id) }).catch(reject);
       });
       if ("result" in response) return response.result;
@@ -260,14 +261,14 @@ export class ClientAnswers {
       throw error;
     } finally {
       signal.removeEventListener("abort", leave);
-      this.#waiting.delete(text);
+      ClientAnswers.#waiting.delete(text);
       this.#questions.add(principal, -1);
     }
   }
 
   /** Passes a client's response to the waiting question. Returns false if no question waits for it. */
   settle(key: SessionKey, response: ClientResponse): boolean {
-    const resolve = this.#waiting.get(textOf(key, response.id));
+    const resolve = ClientAnswers.#waiting.get(textOf(key, response.id));
     resolve?.(response);
     return resolve !== undefined;
   }

@@ -215,14 +215,15 @@ describe("questions to clients before 2026-07-28", () => {
     assert(!text.includes("from bob") && !text.includes("another session"), text);
   });
 
-  it("are limited to 256 for each principal while they wait for answers", async () => {
-    const answers = new ClientAnswers();
+  it("are limited to 256 for each principal of an endpoint while they wait for answers", async () => {
+    const [answers, others] = [new ClientAnswers(), new ClientAnswers()];
     const [calls, next] = [new AbortController(), new AbortController()];
-    const ask = (principal: string, { signal } = calls) => {
+    const ask = (principal: string, { signal } = calls, endpoint = answers) => {
       const request = { method: "elicitation/create", params: NAME } as never;
-      return answers.ask({ principal, session: "one" }, request, () => Promise.resolve(), signal);
+      return endpoint.ask({ principal, session: "one" }, request, () => Promise.resolve(), signal);
     };
     const waiting = [...Array.from({ length: 256 }, () => ask("ann")), ask("bob")];
+    waiting.push(ask("ann", calls, others));
     assertEquals(await ask("ann"), undefined);
     calls.abort(new Error("The call is over"));
     for (const one of waiting) await assertRejects(() => one, Error, "The call is over");

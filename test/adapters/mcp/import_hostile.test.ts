@@ -350,6 +350,21 @@ describe("an imported server that answers a caller with status 401", () => {
     assertEquals(await waiting, "unavailable");
   });
 
+  it("is not lost if the scopes of a token do not allow the call", async () => {
+    const challenge = 'Bearer error="insufficient_scope", scope="admin"';
+    const init = { status: 403, headers: { "www-authenticate": challenge } };
+    let calls = 0;
+    const { server, call } = await calling(() => (calls++, new Response("", init)));
+    const result = await call();
+    assert(!result.ok);
+    assertStringIncludes(
+      result.error.message,
+      'returned an error. Insufficient scope: required "admin"',
+    );
+    assertEquals([result.error.code, calls], ["threw", 1]);
+    await server.close();
+  });
+
   for (const [status, retryable] of [[401, false], [503, true]] as const) {
     it(`is reported once per attempt to connect for all waiting calls, with status ${status}`, async () => {
       const own = fetchRaw(({ id }) => resultOf(id, { tools: [tool("call")] }));
