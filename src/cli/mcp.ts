@@ -162,7 +162,8 @@ class ConfigFile {
   readonly #found: string | undefined;
 
   private constructor(found: string | undefined, path: string, member: string, goal: string) {
-    this.text = found === undefined || found.trim() === "" ? "{}\n" : found;
+    // Editors on Windows write a byte order mark.
+    this.text = found === undefined || found.trim() === "" ? "{}\n" : found.replace("\uFEFF", "");
     this.#found = found;
     this.#path = path;
     this.#member = member;
@@ -252,7 +253,7 @@ class ConfigFile {
       this.#fail(`${where} is not valid JSON: ${why.toLowerCase()}`);
     }
     if (!isObject(root)) return this.#fail("it must be a JSON object");
-    const servers = root[this.#member] ?? {};
+    const { [this.#member]: servers = {} } = root;
     return isObject(servers) ? { servers } : this.#fail(`"${this.#member}" must be an object`);
   }
 

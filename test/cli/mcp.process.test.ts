@@ -203,6 +203,7 @@ describe("plue mcp add", () => {
       ['{\n  "mcpServers": {,}\n}', "line 2, column 18 is not valid JSON: value expected"],
       ["[]", "it must be a JSON object"],
       ['{ "mcpServers": [] }', '"mcpServers" must be an object'],
+      ['\uFEFF{ "mcpServers": null }', '"mcpServers" must be an object'],
       ['{ "mcpServers": {}, "mcpServers": { "a": {} } }', "twice; remove one of them"],
     ];
     for (const [text, why] of rows) {
