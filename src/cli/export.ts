@@ -176,6 +176,12 @@ export async function check(
   const [path] = sources;
   const { checkSettings, isSettings } = await import("./gateway/serve.ts");
   if (path !== undefined && await isSettings(path)) {
+    // The flags of a file are true, and so are the defaults.
+    const others = Object.entries(flags).filter(([, value]) => value !== true);
+    const unused = sources[1] ?? others[0]?.[0];
+    if (unused !== undefined) {
+      throw usageError(`Cannot check: "${unused}" has no effect with ${path}; leave it out`);
+    }
     return await checkSettings(path, flags, terminal);
   }
   if (flags.connect === true) {

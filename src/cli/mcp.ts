@@ -8,7 +8,7 @@ import { isUtf8 } from "node:buffer";
 import { constants } from "node:fs";
 import * as fs from "node:fs/promises";
 import { homedir } from "node:os";
-import { dirname, resolve } from "node:path";
+import { basename, dirname, resolve } from "node:path";
 import process from "node:process";
 import { isDeepStrictEqual } from "node:util";
 import { describeThrown, isObject } from "../tool/mod.ts";
@@ -108,6 +108,9 @@ function entryOf(client: string, sources: readonly string[], flags: McpFlags, go
       throw usageError(`Cannot ${goal}: name a source, such as tools.mjs, or a service with --url`);
     }
     if (header.length > 0) throw usageError(`Cannot ${goal}: --header has no effect without --url`);
+    if (sources.some((source) => basename(source) === "plue.json")) {
+      throw usageError(`Cannot ${goal}: give a file of sources with -c`);
+    }
     const [command, ...own] = ownCommand();
     const variables = env.map(readVariable);
     // An MCP server receives no other variables of the client.

@@ -230,6 +230,7 @@ describe("plue mcp add", () => {
       [`add claude ${TOOLS} --url ${URL}`, "a source has no effect with --url"],
       [`add claude --url ${URL} --bridge`, "--bridge has no effect with --url"],
       [`add claude ${TOOLS} --header a:b`, "--header has no effect without --url"],
+      ["add claude ./plue.json", "give a file of sources with -c"],
       [`add claude ${TOOLS} --env s3cret`, 'it must be "NAME=value"'],
       [`add claude ${TOOLS} --name __proto__`, "--name must be letters"],
       ["add claude --url ftp://x", "--url must be an address such as"],

@@ -125,6 +125,8 @@ class ToolPins implements formats.ImportPins {
   readonly #options: CheckedOptions;
   /** The reports of each import's last check. */
   readonly #reported = new Map<string, ReadonlySet<string>>();
+  /** The imports whose pins were stored. */
+  readonly #stored = new Set<string>();
 
   constructor(store: PinStore, options: CheckedOptions) {
     this.#store = store;
@@ -141,6 +143,9 @@ class ToolPins implements formats.ImportPins {
       try {
         // Known pins need no lock, so that they can be on a disk that is only read.
         const known = (await this.#load()).get(key);
+        if (known === undefined && this.#stored.has(key)) {
+          throw new Error("they have disappeared; restore them, or restart to trust the source again");
+        }
         const isTrusting = this.#options.firstImport === "trust";
         return this.#judged(
           checked,
@@ -188,7 +193,8 @@ class ToolPins implements formats.ImportPins {
     checked: Checked<Source>,
     approved: Approved,
   ): PinnedImport<Source> {
-    const { offers } = checked;
+    const { key, offers } = checked;
+    this.#stored.add(key);
     const isApproved = ({ tool, digest }: Offer): boolean =>
       approved.get(tool.id)?.digest === digest;
     const offered = new Set(offers.map(({ tool }) => tool.id));

@@ -45,6 +45,7 @@ export interface GatewayHost {
   readonly records: Journal | undefined;
   readonly skills: SkillCatalog | undefined;
   readonly log: (error: unknown) => void;
+  readonly firstAttemptMs: number;
   pins(path: string): ImportPins | undefined;
 }
 
@@ -343,13 +344,14 @@ export class Gateway implements AsyncDisposable {
   }
 
   #open(named: NamedSource, file: PlueFile): Source {
-    const { terminal } = this.#host;
+    const { terminal, firstAttemptMs } = this.#host;
     const { name, tenant, settings: { namespace = name } } = named;
     const others = (): Iterator<Tool> =>
       (this.#scopes.get(tenant)?.registry.tools ?? [])
         .filter((tool) => tool.namespace !== namespace).values();
     const source = new Source(named, {
-      ...{ io: terminal.io, folder: file.folder, log: (text) => terminal.warn(text) },
+      ...{ io: terminal.io, folder: file.folder, firstAttemptMs },
+      log: (text, isReady) => isReady ? terminal.note(text) : terminal.warn(text),
       pins: this.#pinsOf(file, named),
       beside: { [Symbol.iterator]: others },
       keep: (key, loaded) => once(this.#kept, key, () => loaded),

@@ -62,7 +62,7 @@ export async function serveFile(
   await using _records = records;
   await using gateway = new Gateway({
     ...{ terminal, state, records, log, flags, selection: selectionOf(flags) },
-    skills: await openSkills(flags.skills, log),
+    ...{ skills: await openSkills(flags.skills, log), firstAttemptMs: 10_000 },
     pins: toolPins,
   });
   const started = gateway.apply(file, settings);
@@ -240,7 +240,7 @@ export async function checkSettings(
   using state = await openState(undefined, undefined, terminal);
   await using gateway = new Gateway({
     ...{ terminal, state, log: noop, flags: {}, selection: {} },
-    ...{ records: undefined, skills: undefined },
+    ...{ records: undefined, skills: undefined, firstAttemptMs: 60_000 },
     // The first import would write the file of pins.
     pins: () => undefined,
   });

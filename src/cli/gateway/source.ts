@@ -33,7 +33,9 @@ export interface SourceContext {
   /** The tools of the other sources, which a name must not imitate. */
   readonly beside: Iterable<Tool>;
   readonly pins: ImportPins | undefined;
-  log(text: string): void;
+  /** The time that the first attempt to connect delays the other sources, in milliseconds. */
+  readonly firstAttemptMs: number;
+  log(text: string, isReady: boolean): void;
   /** Returns the tools of a module as they were first loaded. They are disposed of when plue ends. */
   keep(key: string, loaded: LoadedTools): LoadedTools;
   /** Called after each change of the tools or the state. */
@@ -46,8 +48,6 @@ interface MadeViews {
   readonly problems: readonly string[];
 }
 
-/** The time that the first attempt to connect delays the other sources, in milliseconds. */
-const FIRST_ATTEMPT_MS = 10_000;
 /** The delays before a document or a service at a URL is read again; the last one for large documents. */
 const [RETRY_MS, MAX_RETRY_MS, LONGEST_RETRY_MS] = [5_000, 30_000, 300_000] as const;
 /** The maximum number of stored names, with which the names in the filters are compared. */
@@ -256,9 +256,10 @@ export class Source implements AsyncDisposable {
       },
     });
     // A server that does not answer must not stop the other sources.
-    const over = abortable(attempted, this.#context.io.signal).catch(noop);
-    if (await within(systemClock, FIRST_ATTEMPT_MS, over) === TIME_OVER) {
-      this.#setReason(`it has not answered within ${FIRST_ATTEMPT_MS / 1_000} s`);
+    const { io, firstAttemptMs } = this.#context;
+    const over = abortable(attempted, io.signal).catch(noop);
+    if (await within(systemClock, firstAttemptMs, over) === TIME_OVER) {
+      this.#setReason(`it has not answered within ${firstAttemptMs / 1_000} s`);
     }
   }
 
@@ -285,7 +286,7 @@ export class Source implements AsyncDisposable {
     this.#since = systemClock.timestamp();
     const text = reason === undefined ? "ready" : `unavailable: ${reason}`;
     const isNews = this.#hasFailed || reason !== undefined;
-    if (isNews) this.#context.log(`source "${fullName(this.named)}" is ${text}`);
+    if (isNews) this.#context.log(`source "${fullName(this.named)}" is ${text}`, this.isReady);
     this.#hasFailed = reason !== undefined;
     this.#changed();
   }

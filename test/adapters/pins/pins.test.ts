@@ -308,6 +308,17 @@ describe("toolPins() with a store that fails", () => {
     assertEquals(held[0]?.reason.includes("did not answer within 1 ms"), true);
   });
 
+  it("holds back all tools if the pins disappear", async () => {
+    const store = memoryStore();
+    let isGone = false;
+    const { next } = imports({ ...store, load: async () => isGone ? undefined : store.load() });
+    assertEquals((await next(READ)).tools.length, 1);
+    isGone = true;
+    const { tools, held } = await next({ ...READ, title: "Sends a file." });
+    assertEquals([tools, held[0]?.kind], [[], "unverified"]);
+    assertStringIncludes(held[0]?.reason ?? "", "they have disappeared");
+  });
+
   it("shows approved tools when it can be read again", async () => {
     const store = memoryStore();
     await imports(store).next(READ);

@@ -88,6 +88,9 @@ describe("the names of tools in a plue.json", () => {
     const { code, stdout } = await plue(["check", path]);
     assertEquals(code, 0);
     assertStringIncludes(stdout, "add --connect");
+    for (const unused of [["tools.mjs"], ["--to", "openai"]]) {
+      await rejects(["check", path, ...unused], `has no effect with ${path}; leave it out`);
+    }
     const wrong = ["check", await files.write("list.json", TOOLS), "--connect"];
     await rejects(wrong, "--connect has no effect without a plue.json");
   });
