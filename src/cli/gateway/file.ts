@@ -64,6 +64,7 @@ export interface PlueSettings {
     readonly callsAtOnce?: number;
     readonly callsAtOncePerTool?: number;
     readonly timeoutMs?: number;
+    readonly maxOutputBytes?: number;
   };
   readonly journal?: Pick<JournalOptions, "arguments" | "key" | "secrets"> & {
     readonly file: string;

@@ -398,15 +398,16 @@ function dispatchOf(
   { store }: ServiceState,
 ): ToolDispatcherOptions {
   const { json, settings: { rules: documents = [], limits = {} } } = file;
-  const { timeoutMs, callsAtOnce, callsAtOncePerTool } = limits;
-  const inFile = { rules: documents[0], timeoutMs, limits: callsAtOnce ?? callsAtOncePerTool };
+  const { callsAtOnce, callsAtOncePerTool, timeoutMs, maxOutputBytes } = limits;
+  const most = callsAtOnce ?? callsAtOncePerTool;
+  const inFile = { rules: documents[0], limits: most, timeoutMs, maxOutputBytes };
   const labels: Record<string, ToolLabels> = {};
   let own: ToolDispatcherOptions | undefined;
   for (const { pointer, name, settings, key } of file.scopes.get(tenant) ?? []) {
     if (settings.labels !== undefined) labels[`${settings.namespace ?? name}:*`] = settings.labels;
     const dispatch = sources.get(key)?.module?.dispatch ?? {};
     if (Object.keys(dispatch).length === 0) continue;
-    const isInFile = (["rules", "timeoutMs", "limits"] as const)
+    const isInFile = (["rules", "limits", "timeoutMs", "maxOutputBytes"] as const)
       .some((field) => dispatch[field] !== undefined && inFile[field] !== undefined);
     if (own !== undefined || isInFile) {
       json.reject(pointer, "its module and another part set options of all calls; remove one");
@@ -415,7 +416,7 @@ function dispatchOf(
   }
   return {
     ...(documents.length > 0 && { approve: "ask", rules: checkRules(file, { labels, store }) }),
-    ...defined({ timeoutMs }),
+    ...defined({ timeoutMs, maxOutputBytes }),
     limits: defined({ maxConcurrent: callsAtOnce, maxConcurrentPerTool: callsAtOncePerTool }),
     ...own,
   };

@@ -261,6 +261,17 @@ createInterface({ input: process.stdin }).on("line", (line) => {
     assertEquals(left, []);
   });
 
+  it("limits the size of results to 1 MiB, or to the limit of the file", async () => {
+    const large = MODULE.replace('"Hello, " + who', '"a".repeat(2_000_000)');
+    await files.write("large.mjs", large);
+    const settings = (limits: object) => ({ sources: { own: { from: "large.mjs" } }, limits });
+    await using served = await gateway("large.json", settings({}));
+    assertStringIncludes(String(await served.call("greet", { who: "Ann" })), "output_too_large");
+    await files.write("large.json", settings({ maxOutputBytes: 4_000_000 }));
+    await served.printed(/Applied/);
+    assertEquals(String(await served.call("greet", { who: "Ann" })).length, 2_000_000);
+  });
+
   it("aborts a call that began before a change of the file, over HTTP and MCP", async () => {
     await files.write("tools.mjs", MODULE);
     const settings = (timeoutMs: number) => ({
