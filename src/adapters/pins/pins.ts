@@ -144,7 +144,9 @@ class ToolPins implements formats.ImportPins {
         // Known pins need no lock, so that they can be on a disk that is only read.
         const known = (await this.#load()).get(key);
         if (known === undefined && this.#stored.has(key)) {
-          throw new Error("they have disappeared; restore them, or restart to trust the source again");
+          throw new Error(
+            "they have disappeared; restore them, or restart to trust the source again",
+          );
         }
         const isTrusting = this.#options.firstImport === "trust";
         return this.#judged(

@@ -311,7 +311,8 @@ describe("toolPins() with a store that fails", () => {
   it("holds back all tools if the pins disappear", async () => {
     const store = memoryStore();
     let isGone = false;
-    const { next } = imports({ ...store, load: async () => isGone ? undefined : store.load() });
+    const load = () => isGone ? Promise.resolve(undefined) : store.load();
+    const { next } = imports({ ...store, load });
     assertEquals((await next(READ)).tools.length, 1);
     isGone = true;
     const { tools, held } = await next({ ...READ, title: "Sends a file." });

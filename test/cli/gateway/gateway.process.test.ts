@@ -417,7 +417,9 @@ ${MODULE}\nexport const registry = new ToolRegistry({ tools: [greet] });`;
 
   it("ends although a task runs whose tool does not end", async () => {
     await files.write("slow.mjs", MODULE.replace('"Hello, " + who', "new Promise(() => {})"));
-    await using served = await gateway("slow.json", { sources: { one: { from: "slow.mjs" } } });
+    const limits = { timeoutMs: 3_600_000 };
+    const settings = { sources: { one: { from: "slow.mjs" } }, limits };
+    await using served = await gateway("slow.json", settings);
     const params = { arguments: { who: "Ann" } };
     const headers = { prefer: "respond-async" };
     const started = await postJson(`${served.url}/tools/greet/execute`, params, headers);
