@@ -245,6 +245,10 @@ function send(
   });
 }
 
+const ENDED = ToolResult.error("unavailable", "The connection ended before the result", {
+  ran: "unknown",
+});
+
 async function* run(
   service: ServiceAddress,
   path: string,
@@ -266,9 +270,10 @@ async function* run(
     return yield* readEvents(await send(service, place, { signal }), context);
   } catch (error) {
     context.throwIfAborted();
-    return ToolResult.error("unavailable", `Cannot reach ${service.url}: ${messagesOf(error)}`, {
-      ran: wasNotSent(error) ? "no" : "unknown",
-    });
+    // Without the address, because the callers of a gateway read this.
+    return wasNotSent(error)
+      ? ToolResult.error("unavailable", "The plue service cannot be reached", { ran: "no" })
+      : ENDED;
   }
 }
 
@@ -305,9 +310,7 @@ async function* readEvents(
     else if (event.type === "progress") reportProgress(event.progress, context);
     else if (event.type === "result") return outcomeOf(event.result, context.callId);
   }
-  return ToolResult.error("unavailable", "The connection ended before the result", {
-    ran: "unknown",
-  });
+  return ENDED;
 }
 
 function pathOf(callId: string): string {
