@@ -49,6 +49,8 @@ interface ImportSettings {
   readonly open: (http: StreamableHTTPClientTransportOptions) => ClientOpener;
   readonly reconnect: ReconnectOptions;
   readonly onError: (error: unknown) => void;
+  /** Called if the server does not list a tool, unchanged, for a caller. Must not throw. */
+  readonly onUnlisted: () => void;
 }
 
 interface CallerConnection {
@@ -74,8 +76,8 @@ class CallerList {
   #again: Promise<void> = Promise.resolve();
   #againAt = -Infinity;
 
-  async read(client: Client): Promise<void> {
-    const { tools } = await client.listTools(undefined, { cacheMode: "refresh" });
+  async read(connection: McpConnection, client: Client): Promise<void> {
+    const tools = await connection.list(client);
     this.#tools = new Map(tools.map((tool) => [tool.name, tool]));
   }
 
@@ -86,8 +88,8 @@ class CallerList {
     if (now - this.#againAt >= READ_AGAIN_MS) {
       this.#againAt = now;
       // Without the signal of this call, because other calls wait for the same list.
-      this.#again = connection.client(AbortSignal.timeout(READ_TIMEOUT_MS))
-        .then((client) => this.read(client));
+      const signal = AbortSignal.timeout(READ_TIMEOUT_MS);
+      this.#again = connection.use(signal, (client) => this.read(connection, client));
     }
     await this.#again;
     return this.#isListed(tool);
@@ -166,7 +168,10 @@ export class CallerConnections {
     await check.abortable(ready, signal);
     const isCallable = this.#options.sharesList === true ||
       await check.abortable(own.list.has(tool, own.connection), signal);
-    return isCallable ? undefined : "the server does not list it for its caller";
+    if (isCallable) return undefined;
+    // The import's own list may be old.
+    this.#options.onUnlisted();
+    return "the server does not list it for its caller";
   }
 
   close(): void {
@@ -211,7 +216,7 @@ export class CallerConnections {
     const list = new CallerList();
     const connection = new McpConnection(opener, this.#options.reconnect, {
       onConnected: async (client) => {
-        if (this.#options.sharesList !== true) await list.read(client);
+        if (this.#options.sharesList !== true) await list.read(connection, client);
       },
       onError,
       onState: check.noop,

@@ -50,6 +50,8 @@ export interface ConnectionEvents {
   onConnected(client: Client): Promise<void>;
   /** Receives errors of background work. Must not throw. */
   onError(error: unknown): void;
+  /** Called after errors of a client before 2026-07-28, whose stream may have ended. Must not throw. */
+  onTrouble?(): void;
   /** Receives `undefined` for a new connection, or the reason why there is none. Must not throw. */
   onState(error: unknown): void;
 }
@@ -105,6 +107,35 @@ export class McpConnection {
     return abortable(client, signal);
   }
 
+  /** Runs work with the client, and once more with the next one if the server has lost its session. */
+  async use<Result>(
+    signal: AbortSignal,
+    work: (client: Client) => Promise<Result>,
+  ): Promise<Result> {
+    const client = await this.client(signal);
+    return await work(client).catch(async (error) => {
+      // A server that is down, or that rejects the token, would not answer the next one either.
+      if (this.#live === client || !LOST_SESSION.includes(Object(error).status)) throw error;
+      return await work(await this.client(signal));
+    });
+  }
+
+  /** Lists the tools. Loses a client whose server does not respond, or does not know the session. */
+  async list(client: Client, signal?: AbortSignal): Promise<readonly ListedTool[]> {
+    try {
+      // The client caches lists for as long as the server allows.
+      const options = { cacheMode: "refresh", ...(signal && { signal }) } as const;
+      return (await client.listTools(undefined, options)).tools;
+    } catch (error) {
+      signal?.throwIfAborted();
+      const kind = await kindOf(error, client);
+      const isLost = kind === "not sent" ||
+        kind !== "answered" && !await answers(client, this.#stop.signal);
+      if (isLost) this.lose(client);
+      throw error;
+    }
+  }
+
   /** Replaces a client that lost its server. False for a client that the host reconnects. */
   lose(client: Client): boolean {
     if (this.#live === client && this.#opener.isOwn) {
@@ -148,7 +179,11 @@ export class McpConnection {
       if (this.#opener.isOwn) {
         client.onclose = () => void this.lose(client);
         // Describes the error now: later the program may have ended, which would be another reason.
-        client.onerror = (error) => void (this.#trouble = this.describe(error));
+        client.onerror = (error) => {
+          this.#trouble = this.describe(error);
+          const isLegacy = client.getProtocolEra() === "legacy";
+          if (this.#isOpen && isLegacy) this.#events.onTrouble?.();
+        };
       }
       await abortable(this.#events.onConnected(client), signal);
       // The client may have been lost during `onConnected`.
@@ -370,6 +405,9 @@ function textOf(content: readonly ContentBlock[]): string | undefined {
   return texts.join("\n");
 }
 
+/** The status of a lost session: 404 in the protocol, 400 at many servers. */
+const LOST_SESSION: readonly unknown[] = [400, 404, 410];
+
 type FailureKind = "answered" | "unknown session" | "not sent" | "lost";
 
 /** Codes of the SDK for failures that leave the connection usable. */
@@ -380,6 +418,7 @@ const NOT_LOST: ReadonlySet<unknown> = new Set([
   "CAPABILITY_NOT_SUPPORTED",
   "METHOD_NOT_SUPPORTED_BY_PROTOCOL_VERSION",
   "INPUT_REQUIRED_ROUNDS_EXCEEDED",
+  "LIST_PAGINATION_EXCEEDED",
   "CLIENT_HTTP_AUTHENTICATION",
 ]);
 
@@ -389,8 +428,8 @@ async function kindOf(error: unknown, client: Client): Promise<FailureKind> {
   const answers = [InsufficientScopeError, ProtocolError, RangeError];
   if (answers.some((one) => error instanceof one)) return "answered";
   if (error instanceof SdkHttpError) {
-    // An unknown session has status 404 in the protocol, 400 at many servers, and 401 in the Rust SDK.
-    const mayBeSession = [400, 401, 404, 410].includes(error.status);
+    // The Rust SDK sends status 401.
+    const mayBeSession = [401, ...LOST_SESSION].includes(error.status);
     const hasSession = client.transport?.sessionId !== undefined;
     if (mayBeSession && hasSession && client.getProtocolEra() === "legacy") {
       return "unknown session";

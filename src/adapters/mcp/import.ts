@@ -179,8 +179,9 @@ class McpImport implements ImportedMcpServer {
   #listed: ReadonlyMap<string, ListedTool> = new Map();
   /** For reads and approvals. */
   readonly #turns = new Mutex();
+  /** For reads that the server causes, and for reads that callers cause. */
   readonly #pace = new Pace();
-  #cancelRead: (() => void) | undefined;
+  readonly #callersPace = new Pace();
   #cancelFollow: (() => void) | undefined;
   #isClosed = false;
 
@@ -202,7 +203,8 @@ class McpImport implements ImportedMcpServer {
     readFields(ACTION, callers, CALLER_CHECKS, String);
     if (authorize !== undefined) {
       if (!isUrl(source)) fail(ACTION, "authorize has no effect: the source must be a URL");
-      const settings = { http: http ?? {}, open, reconnect, onError };
+      const onUnlisted = (): void => this.#readLater(this.#callersPace);
+      const settings = { http: http ?? {}, open, reconnect, onError, onUnlisted };
       this.#callers = new CallerConnections({ ...callers, authorize, ...settings });
     } else if (Object.keys(callers).length > 0) {
       fail(ACTION, "sharesList, maxConnections and idleMs have no effect without authorize");
@@ -215,6 +217,7 @@ class McpImport implements ImportedMcpServer {
     this.#connection = new McpConnection(opener, reconnect, {
       onConnected: (client) => this.#begin(client),
       onError,
+      onTrouble: () => opener.transport === "http" && this.#readLater(this.#pace),
       onState: (error) => {
         if (!this.#isClosed) callHook(() => this.#options.onState?.(error), noop);
       },
@@ -243,8 +246,13 @@ class McpImport implements ImportedMcpServer {
   }
 
   async refresh(isNotified: boolean = false): Promise<void> {
-    const client = await this.#connection.client(AbortSignal.timeout(REFRESH_TIMEOUT_MS));
-    await this.#read(client, isNotified);
+    const signal = AbortSignal.timeout(REFRESH_TIMEOUT_MS);
+    await this.#connection.use(signal, (client) => this.#read(client, isNotified));
+  }
+
+  #readLater(pace: Pace): void {
+    // Reads with the current client, which may be another one by then.
+    if (!this.#isClosed) pace.run(() => void this.refresh(true).catch((error) => this.#report(error)));
   }
 
   approve(...tools: readonly (string | formats.HeldTool)[]): Promise<void> {
@@ -256,7 +264,8 @@ class McpImport implements ImportedMcpServer {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    this.#cancelRead?.();
+    this.#pace.stop();
+    this.#callersPace.stop();
     this.#cancelFollow?.();
     this.#sync.clear();
     this.#callers?.close();
@@ -281,14 +290,7 @@ class McpImport implements ImportedMcpServer {
   }
 
   async #follow(client: Client, followsSkills: boolean): Promise<void> {
-    const onChanged = (): void => {
-      // One pending read covers any number of notifications.
-      this.#cancelRead ??= systemClock.setTimeout(() => {
-        this.#cancelRead = undefined;
-        // Reads with the current client, which may have replaced this one.
-        this.refresh(true).catch((error) => this.#report(error));
-      }, this.#pace.next());
-    };
+    const onChanged = (): void => this.#readLater(this.#pace);
     client.setNotificationHandler("notifications/tools/list_changed", onChanged);
     if (followsSkills) {
       client.setNotificationHandler("notifications/resources/list_changed", onChanged);
@@ -320,11 +322,7 @@ class McpImport implements ImportedMcpServer {
     return this.#turns.run(async () => {
       // The signal is for the first list only.
       const signal = this.#imported === undefined ? this.#options.signal : undefined;
-      const list = await client.listTools(undefined, {
-        // The client caches lists for as long as the server allows.
-        cacheMode: "refresh",
-        ...(signal === undefined ? {} : { signal }),
-      }).catch((error: unknown) => {
+      const listedTools = await this.#connection.list(client, signal).catch((error: unknown) => {
         throw this.#connection.describe(error);
       });
       if (this.#isClosed) return;
@@ -335,11 +333,11 @@ class McpImport implements ImportedMcpServer {
       if (client.transport === undefined) {
         throw this.#connection.describe(new Error("The connection is closed"));
       }
-      const text = JSON.stringify([list.tools, listed]);
+      const text = JSON.stringify([listedTools, listed]);
       const isSame = text === this.#text && this.#sync.revision === this.#revision;
       if (isNotified && isSame) return;
       const { pins, mayAsk = false, namespace } = this.#options;
-      const { tools, pageTools } = withoutPages(list.tools);
+      const { tools, pageTools } = withoutPages(listedTools);
       const imported = formats.importTools("mcp", { tools }, {
         ...this.#importing,
         beside: [...this.#sync.others(), ...this.#importing.beside ?? []],
@@ -368,7 +366,7 @@ class McpImport implements ImportedMcpServer {
         { ...offered, held: [], approve: withoutPins };
       if (this.#isClosed) return;
       this.#text = text;
-      this.#listed = new Map(list.tools.map((tool) => [tool.name, withoutOutput(tool)]));
+      this.#listed = new Map(listedTools.map((tool) => [tool.name, withoutOutput(tool)]));
       await this.#take(checked);
     });
   }

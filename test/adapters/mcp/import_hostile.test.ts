@@ -1,4 +1,4 @@
-import { ToolDispatcher, ToolRegistry } from "@plue/tools";
+import { type ToolContext, ToolDispatcher, ToolRegistry } from "@plue/tools";
 import { importMcpServer, skillCatalog } from "@plue/tools/mcp";
 import type { ImportPins } from "@plue/tools/pins";
 import { Client, InMemoryTransport, type JSONRPCMessage } from "@modelcontextprotocol/client";
@@ -473,6 +473,64 @@ describe("an imported server that has lost its sessions", () => {
       assertEquals(rejections, options === own ? 1 : 0);
     });
   }
+});
+
+describe("a server before 2026-07-28 that was deployed again with other tools", () => {
+  const imported = async (options: object, stream?: string) => {
+    let session = "first";
+    let tools = [tool("call")];
+    const registry = new ToolRegistry();
+    const renewed = new Promise<void>((resolve) =>
+      registry.subscribe(() => registry.hasTool("far:fresh") && resolve())
+    );
+    const onGet = () =>
+      new Response(stream ?? null, { status: stream ? 200 : 405, headers: EVENTS });
+    const answer = fetchRaw(({ id }) => resultOf(id, { tools, content: [] }), onGet);
+    const server = await importFrom(async (url, init = {}) => {
+      const sent = new Headers(init.headers).get("mcp-session-id") ?? session;
+      if (sent !== session) return new Response("no", { status: 404 });
+      const response = await answer(url, init);
+      response.headers.set("mcp-session-id", session);
+      return response;
+    }, { registry, ...options });
+    const call = async (name: string, principal: string) => {
+      const result = await new ToolDispatcher(registry).dispatch({ name }, { principal });
+      return result.ok ? "ok" : result.error.code;
+    };
+    const deploy = (): void => {
+      session = "second";
+      const inputSchema = { type: "object", properties: { more: { type: "string" } } };
+      tools = [tool("call", { inputSchema }), tool("fresh")];
+    };
+    return { server, call, deploy, renewed };
+  };
+  const authorize = ({ principal }: ToolContext) => `token of ${principal}`;
+
+  it("is listed again after a caller's list has a changed tool", async () => {
+    const { server, call, deploy, renewed } = await imported({ authorize });
+    assertEquals(await call("far:call", "ann"), "ok");
+    deploy();
+    assertEquals(await call("far:call", "bob"), "unavailable");
+    await renewed;
+    assertEquals([await call("far:call", "bob"), await call("far:fresh", "bob")], ["ok", "ok"]);
+    await server.close();
+  });
+
+  it("gives a caller another session before a new tool is called", async () => {
+    const { server, call, deploy } = await imported({ authorize });
+    assertEquals(await call("far:call", "ann"), "ok");
+    deploy();
+    await server.refresh();
+    assertEquals(await call("far:fresh", "ann"), "ok");
+    await server.close();
+  });
+
+  it("is listed again after its stream has ended", async () => {
+    const { server, deploy, renewed } = await imported({}, "retry: 0\n\n");
+    deploy();
+    await renewed;
+    await server.close();
+  });
 });
 
 /** Connects until a connection is made. */
