@@ -26,7 +26,7 @@ import {
 import { createService, type Service, tokenCaller } from "../serve/service.ts";
 import type { ServeFlags, ServeSettings } from "../serve/settings.ts";
 import { type ServeState, type ServiceState, stateIn, tenantStore } from "../serve/state.ts";
-import type { LoadedTools } from "../sources/mod.ts";
+import { END_MS, type LoadedTools } from "../sources/mod.ts";
 import type { Terminal } from "../terminal.ts";
 import { authorizeCallers, forTenant } from "./callers.ts";
 import { fullName, type NamedSource, type PlueFile } from "./file.ts";
@@ -240,12 +240,16 @@ export class Gateway implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#following.abort();
-    for (const { registry, stop } of this.#scopes.values()) {
+    const scopes = [...this.#scopes.values()];
+    for (const { registry, stop } of scopes) {
       registry.setSources([]);
       stop.abort();
     }
     await this.#close([...this.#unclosed]);
-    await Promise.allSettled([...this.#kept.values()].map((kept) => kept[Symbol.asyncDispose]()));
+    await Promise.allSettled([
+      ...[...this.#kept.values()].map((kept) => kept[Symbol.asyncDispose]()),
+      ...scopes.map(({ registry }) => registry.dispose({ signal: AbortSignal.timeout(END_MS) })),
+    ]);
   }
 
   async #close(sources: readonly Source[]): Promise<void> {

@@ -1,6 +1,7 @@
 /** The registry of the gateway: the tools of several sources, which their own registries run. */
 
 import { ToolRegistry } from "../../adapters/typebox/mod.ts";
+import type { RegisteredTool } from "../../registry/lifecycle.ts";
 import type { Registry, ToolRuntime } from "../../registry/mod.ts";
 import { describeThrown, isThenable, type Tool } from "../../tool/mod.ts";
 import { fullName } from "./file.ts";
@@ -20,8 +21,11 @@ export class GatewayRegistry extends ToolRegistry {
     this.#onProblem = onProblem;
   }
 
-  /** The registries of the sources dispose of the tools. */
-  protected override removed(): void {}
+  /** The registries of the sources dispose of the tools, except for views with a state of their own. */
+  protected override removed(entry: RegisteredTool): void {
+    const { tool } = entry;
+    if (tool.init !== undefined && this.#owners.get(tool)?.host === undefined) super.removed(entry);
+  }
 
   setSources(sources: readonly Source[]): void {
     this.#sources = sources;

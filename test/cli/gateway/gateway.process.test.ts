@@ -121,6 +121,10 @@ describe("plue serve -c", () => {
         jwt: [
           { issuer: "https://down.example", audience: "plue", jwksUrl: "http://127.0.0.1:9/" },
           { issuer: "https://id.example", audience: "plue", secret, maxRisk: "safe" },
+          {
+            ...{ issuer: "https://scoped.example", audience: "plue", secret },
+            requiredScopes: ["tools"],
+          },
         ],
       },
     }, { ANN: "ann-ann-ann-ann-ann" });
@@ -142,6 +146,9 @@ describe("plue serve -c", () => {
       const answer = String(await served.call("greet", { who: "x" }, headers));
       assertStringIncludes(answer, "unauthorized");
     }
+    const scoped = await sign({ ...claims, iss: "https://scoped.example" }, secret);
+    const lacking = await fetch(`${served.url}/tools`, { headers: bearer(scoped) });
+    assertEquals(lacking.status, 403);
     const expired = await sign({ ...claims, exp: exp - 1_000 }, secret);
     for (let attempt = 0; attempt < 12; attempt++) {
       const { status } = await fetch(`${served.url}/tools`, { headers: bearer(expired) });
@@ -398,22 +405,28 @@ ${MODULE}\nexport const registry = new ToolRegistry({ tools: [greet] });`;
     assertEquals(await served.call("welcome", { who: "Ann" }), "Hello, Ann");
   });
 
-  it("disposes of the tools of a module once, at the end, although its settings change", async () => {
-    let disposed = 0;
-    process.on("stateDisposed" as never, () => disposed++);
-    const state = 'dispose: () => process.emit("stateDisposed"), execute';
-    await files.write("state.mjs", MODULE.replace("execute", state));
-    const settings = (...names: readonly string[]) => {
-      const views = names.map((name) => ({ tool: "greet", name }));
-      return { sources: { one: { from: "state.mjs", views } } };
-    };
-    await using served = await gateway("state.json", settings());
-    await files.write("state.json", settings("salute"));
-    await served.printed(/Applied/);
-    assertEquals([await served.call("salute", { who: "Ann" }), disposed], ["Hello, Ann", 0]);
-    await served[Symbol.asyncDispose]();
-    assertEquals(disposed, 1);
-  });
+  for (
+    const [what, init, states] of [["", "", 1], [" and of views", "init: () => 1,", 2]] as const
+  ) {
+    it(`disposes of the tools of a module${what} once, although its settings change`, async () => {
+      let disposed = 0;
+      process.on("stateDisposed" as never, () => disposed++);
+      const state = `${init} dispose: () => process.emit("stateDisposed"), execute`;
+      const from = `state${states}.mjs`;
+      await files.write(from, MODULE.replace("execute", state));
+      const settings = (...names: readonly string[]) => {
+        const views = names.map((name) => ({ tool: "greet", name }));
+        return { sources: { one: { from, views } } };
+      };
+      await using served = await gateway("state.json", settings());
+      await served.call("greet", { who: "Ann" });
+      await files.write("state.json", settings("salute"));
+      await served.printed(/Applied/);
+      assertEquals([await served.call("salute", { who: "Ann" }), disposed], ["Hello, Ann", 0]);
+      await served[Symbol.asyncDispose]();
+      assertEquals(disposed, states);
+    });
+  }
 
   it("ends although a task runs whose tool does not end", async () => {
     await files.write("slow.mjs", MODULE.replace('"Hello, " + who', "new Promise(() => {})"));
