@@ -60,7 +60,8 @@ const connection = new McpConnection(opener, {}, events);
 let isReconnecting = false;
 const options = { authorize: () => "the token of ann", sharesList: true };
 const connections = new CallerConnections({
-  ...{ ...options, http: {}, open: () => opener, reconnect: {}, onError() {} },
+  ...{ ...options, http: {}, open: () => opener, reconnect: {} },
+  ...{ onError() {}, onUnlisted() {} },
 });
 
 const PATHS: { readonly [path: string]: (signal: AbortSignal) => unknown } = {

@@ -252,7 +252,9 @@ class McpImport implements ImportedMcpServer {
 
   #readLater(pace: Pace): void {
     // Reads with the current client, which may be another one by then.
-    if (!this.#isClosed) pace.run(() => void this.refresh(true).catch((error) => this.#report(error)));
+    if (!this.#isClosed) {
+      pace.run(() => void this.refresh(true).catch((error) => this.#report(error)));
+    }
   }
 
   approve(...tools: readonly (string | formats.HeldTool)[]): Promise<void> {
