@@ -192,7 +192,7 @@ export class CallerConnections {
       requestInit: { ...requestInit, headers },
       fetch: async (...request) => {
         const { method, headers: sent, signal } = request[1] ?? {};
-        // Only some servers send the progress of calls there. Bun limits the concurrent requests to 256.
+        // Only some servers send the progress of calls to this stream. Bun limits the concurrent requests to 256.
         const isStream = method === "GET" && !new Headers(sent).has("last-event-id");
         if (isStream && signal && !STREAMS.has(signal)) {
           if (STREAMS.size >= MAX_STREAMS) return new Response(null, { status: 405 });

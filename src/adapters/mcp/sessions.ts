@@ -230,7 +230,7 @@ export class ClientAnswers {
   static readonly #waiting = new Map<string, (response: ClientResponse) => void>();
   readonly #questions = new Quotas<string | undefined>(MAX_QUESTIONS, MAX_QUESTIONS / 4);
 
-  /** Sends a question to the client of a session. Beyond the limits, there is no answer. */
+  /** Sends a question to the client of a session. Returns `undefined` beyond the limits. */
   async ask(
     key: SessionKey,
     request: InputRequest,

@@ -186,7 +186,7 @@ export class Source implements AsyncDisposable {
     if (this.#loaded?.module !== undefined) return;
     const idle = new Promise<void>((resolve) => this.#onIdle = resolve);
     if (this.#calls > 0) {
-      // At the end of plue, calls of tasks still run.
+      // Calls of tasks are not aborted at the end of plue.
       const atEnd = () => within(systemClock, END_MS, idle);
       await abortable(idle, this.#context.io.signal).catch(atEnd);
     }

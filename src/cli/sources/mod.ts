@@ -181,7 +181,7 @@ export async function loadTools(
   };
 }
 
-/** The time in which aborted calls can end at the end of plue, in milliseconds. */
+/** The time in which running calls can end at the end of plue, in milliseconds. */
 export const END_MS = 2_000;
 
 /** Prints each error of a tool only once, because the same function may fail at each listing. */
@@ -509,7 +509,7 @@ function parseDocument(place: string, text: string): unknown {
   }
 }
 
-/** Lines and signs, each of which may take the time of a value, and their maximum number. */
+/** The lines and signs of a text, for each of which a parser may need the time of a value; and their limit. */
 const JSON_SIGNS = [/[\n,[\]{}]/g, 6_000_000] as const;
 const YAML_SIGNS = [/[\n,[\]{}!"']|:(?=\s)|(?<=\s)[&*?:-]/g, 1_000_000] as const;
 

@@ -429,14 +429,18 @@ ${MODULE}\nexport const registry = new ToolRegistry({ tools: [greet] });`;
   }
 
   it("ends although a task runs whose tool does not end", async () => {
-    await files.write("slow.mjs", MODULE.replace('"Hello, " + who', "new Promise(() => {})"));
+    const execute = "new Promise((resolve) => globalThis.endSlow = resolve)";
+    await files.write("slow.mjs", MODULE.replace('"Hello, " + who', execute));
     const limits = { timeoutMs: 3_600_000 };
     const settings = { sources: { one: { from: "slow.mjs" } }, limits };
-    await using served = await gateway("slow.json", settings);
+    const served = await gateway("slow.json", settings);
     const params = { arguments: { who: "Ann" } };
     const headers = { prefer: "respond-async" };
     const started = await postJson(`${served.url}/tools/greet/execute`, params, headers);
     assertEquals(started.status, 202);
+    await served[Symbol.asyncDispose]();
+    // Otherwise its time limit would keep the test open.
+    (globalThis as { endSlow?: () => void }).endSlow?.();
   });
 
   it("notifies MCP clients of each changed file, until their caller is removed", async () => {
