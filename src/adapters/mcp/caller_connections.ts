@@ -49,8 +49,8 @@ interface ImportSettings {
   readonly open: (http: StreamableHTTPClientTransportOptions) => ClientOpener;
   readonly reconnect: ReconnectOptions;
   readonly onError: (error: unknown) => void;
-  /** Called if the server does not list a tool, unchanged, for a caller. Must not throw. */
-  readonly onUnlisted: () => void;
+  /** Called if the server does not list a tool, unchanged, for a caller. Never rejects. */
+  readonly onUnlisted: () => Promise<void>;
 }
 
 interface CallerConnection {
@@ -169,8 +169,8 @@ export class CallerConnections {
     const isCallable = this.#options.sharesList === true ||
       await check.abortable(own.list.has(tool, own.connection), signal);
     if (isCallable) return undefined;
-    // The import's own list may be old.
-    this.#options.onUnlisted();
+    // Awaited, because Workers end the work of a request with its response.
+    await check.abortable(this.#options.onUnlisted(), signal);
     return "the server does not list it for its caller";
   }
 

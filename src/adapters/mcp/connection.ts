@@ -50,8 +50,6 @@ export interface ConnectionEvents {
   onConnected(client: Client): Promise<void>;
   /** Receives errors of background work. Must not throw. */
   onError(error: unknown): void;
-  /** Called after errors of a client before 2026-07-28, whose stream may have ended. Must not throw. */
-  onTrouble?(): void;
   /** Receives `undefined` for a new connection, or the reason why there is none. Must not throw. */
   onState(error: unknown): void;
 }
@@ -64,6 +62,8 @@ export class McpConnection {
   readonly #firstDelayMs: number;
   readonly #maxDelayMs: number;
   readonly #stop = new AbortController();
+  /** The number of running calls. */
+  calls = 0;
   #current: Promise<Client> = new Promise(noop);
   #live: Client | undefined;
   #isOpen = false;
@@ -120,8 +120,13 @@ export class McpConnection {
     });
   }
 
-  /** Lists the tools. Loses a client whose server does not respond, or does not know the session. */
+  /**
+   * Lists the tools. Loses a client whose server does not respond, or does not know the session, if no
+   * call is running.
+   */
   async list(client: Client, signal?: AbortSignal): Promise<readonly ListedTool[]> {
+    // The SDK would return an empty list.
+    if (client.transport === undefined) throw new Error("The connection is closed");
     try {
       // The client caches lists for as long as the server allows.
       const options = { cacheMode: "refresh", ...(signal && { signal }) } as const;
@@ -131,7 +136,8 @@ export class McpConnection {
       const kind = await kindOf(error, client);
       const isLost = kind === "not sent" ||
         kind !== "answered" && !await answers(client, this.#stop.signal);
-      if (isLost) this.lose(client);
+      // A replica that is replaced by another one still completes its calls.
+      if (isLost && this.calls === 0) this.lose(client);
       throw error;
     }
   }
@@ -179,11 +185,7 @@ export class McpConnection {
       if (this.#opener.isOwn) {
         client.onclose = () => void this.lose(client);
         // Describes the error now: later the program may have ended, which would be another reason.
-        client.onerror = (error) => {
-          this.#trouble = this.describe(error);
-          const isLegacy = client.getProtocolEra() === "legacy";
-          if (this.#isOpen && isLegacy) this.#events.onTrouble?.();
-        };
+        client.onerror = (error) => void (this.#trouble = this.describe(error));
       }
       await abortable(this.#events.onConnected(client), signal);
       // The client may have been lost during `onConnected`.
@@ -322,6 +324,7 @@ async function sendCall(
   let mayHaveRun = false;
   for (let isFirst = true;; isFirst = false) {
     const client = await connection.client(signal);
+    connection.calls++;
     try {
       const result = await client.callTool({ name, arguments: { ...args }, ...retry }, {
         ...(tool === undefined ? {} : { allowInputRequired: true, toolDefinition: tool }),
@@ -329,7 +332,7 @@ async function sendCall(
         // The dispatcher limits the time of the call.
         timeout: MAX_TIMEOUT_MS,
         onprogress: ({ progress, total, message }) => context.progress(progress, total, message),
-      });
+      }).finally(() => connection.calls--);
       return isInputRequest(result) ? new AskedByServer(result) : valueOf(result);
     } catch (error) {
       signal.throwIfAborted();

@@ -179,9 +179,10 @@ class McpImport implements ImportedMcpServer {
   #listed: ReadonlyMap<string, ListedTool> = new Map();
   /** For reads and approvals. */
   readonly #turns = new Mutex();
-  /** For reads that the server causes, and for reads that callers cause. */
   readonly #pace = new Pace();
-  readonly #callersPace = new Pace();
+  #cancelRead: (() => void) | undefined;
+  /** The time of the last read that a caller caused. */
+  #readAt = -Infinity;
   #cancelFollow: (() => void) | undefined;
   #isClosed = false;
 
@@ -195,15 +196,19 @@ class McpImport implements ImportedMcpServer {
     const maxBytes = maxMessageBytes === undefined
       ? MAX_MESSAGE_BYTES
       : checkBytes(ACTION, maxMessageBytes, "maxMessageBytes");
-    const open = (http?: StreamableHTTPClientTransportOptions): ClientOpener =>
-      clientOpener(source, http, maxBytes, checkFlag(ACTION, mayAsk, "mayAsk"));
-    const opener = open(http);
+    const open = (
+      http?: StreamableHTTPClientTransportOptions,
+      onReopened = (): void => {},
+    ): ClientOpener =>
+      clientOpener(source, http, maxBytes, checkFlag(ACTION, mayAsk, "mayAsk"), onReopened);
+    // Without the stream, the server may have changed its list.
+    const opener = open(http, () => this.#readLater());
     const onError = (error: unknown): void => this.#report(error);
     const callers = defined({ authorize, sharesList, maxConnections, idleMs });
     readFields(ACTION, callers, CALLER_CHECKS, String);
     if (authorize !== undefined) {
       if (!isUrl(source)) fail(ACTION, "authorize has no effect: the source must be a URL");
-      const onUnlisted = (): void => this.#readLater(this.#callersPace);
+      const onUnlisted = (): Promise<void> => this.#readForCaller();
       const settings = { http: http ?? {}, open, reconnect, onError, onUnlisted };
       this.#callers = new CallerConnections({ ...callers, authorize, ...settings });
     } else if (Object.keys(callers).length > 0) {
@@ -217,7 +222,6 @@ class McpImport implements ImportedMcpServer {
     this.#connection = new McpConnection(opener, reconnect, {
       onConnected: (client) => this.#begin(client),
       onError,
-      onTrouble: () => opener.transport === "http" && this.#readLater(this.#pace),
       onState: (error) => {
         if (!this.#isClosed) callHook(() => this.#options.onState?.(error), noop);
       },
@@ -250,11 +254,22 @@ class McpImport implements ImportedMcpServer {
     await this.#connection.use(signal, (client) => this.#read(client, isNotified));
   }
 
-  #readLater(pace: Pace): void {
-    // Reads with the current client, which may be another one by then.
-    if (!this.#isClosed) {
-      pace.run(() => void this.refresh(true).catch((error) => this.#report(error)));
-    }
+  /** Reads the list after the delay of the pace. One read covers all requests before it. */
+  #readLater(): void {
+    if (this.#isClosed) return;
+    this.#cancelRead ??= systemClock.setTimeout(() => {
+      this.#cancelRead = undefined;
+      // Reads with the current client, which may be another one by then.
+      this.refresh(true).catch((error) => this.#report(error));
+    }, this.#pace.next());
+  }
+
+  /** Reads the list, which may be old, for a caller whose own list has other tools. */
+  async #readForCaller(): Promise<void> {
+    const now = systemClock.now();
+    if (now - this.#readAt < CALLERS_READ_MS) return;
+    this.#readAt = now;
+    await this.refresh(true).catch((error) => this.#report(error));
   }
 
   approve(...tools: readonly (string | formats.HeldTool)[]): Promise<void> {
@@ -266,8 +281,7 @@ class McpImport implements ImportedMcpServer {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    this.#pace.stop();
-    this.#callersPace.stop();
+    this.#cancelRead?.();
     this.#cancelFollow?.();
     this.#sync.clear();
     this.#callers?.close();
@@ -292,7 +306,7 @@ class McpImport implements ImportedMcpServer {
   }
 
   async #follow(client: Client, followsSkills: boolean): Promise<void> {
-    const onChanged = (): void => this.#readLater(this.#pace);
+    const onChanged = (): void => this.#readLater();
     client.setNotificationHandler("notifications/tools/list_changed", onChanged);
     if (followsSkills) {
       client.setNotificationHandler("notifications/resources/list_changed", onChanged);
@@ -398,6 +412,8 @@ async function withoutPins(): Promise<never> {
 }
 
 const REFRESH_TIMEOUT_MS = 30_000;
+/** The shortest interval between reads that callers cause, in milliseconds. */
+const CALLERS_READ_MS = 10_000;
 
 function isRepeatable(tool: ListedTool | undefined): boolean {
   return tool?.annotations?.readOnlyHint === true || tool?.annotations?.idempotentHint === true;

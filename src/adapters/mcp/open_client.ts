@@ -3,6 +3,7 @@
 import type {
   Client,
   ClientOptions,
+  FetchLike,
   JSONRPCMessage,
   JSONRPCRequest,
   JSONRPCResponse,
@@ -55,13 +56,14 @@ export function clientOpener(
   http: StreamableHTTPClientTransportOptions | undefined,
   maxBytes: number,
   mayAsk: boolean,
+  onReopened: () => void,
 ): ClientOpener {
   if (isClient(source)) {
     const describe = (error: unknown): unknown => error;
     return { transport: "http", isOwn: false, describe, open: () => Promise.resolve(source) };
   }
   if (isUrl(source)) {
-    return httpOpener(httpUrl(source), http, { maxBytes, mayAsk });
+    return httpOpener(httpUrl(source), http, { maxBytes, mayAsk }, onReopened);
   }
   if (typeof source === "object" && source !== null && typeof source.command === "string") {
     return commandOpener(source, { maxBytes, mayAsk });
@@ -76,6 +78,7 @@ function httpOpener(
   url: URL,
   options: StreamableHTTPClientTransportOptions = {},
   limits: ClientLimits,
+  onReopened: () => void,
 ): ClientOpener {
   const name = nameOfUrl(url, new Headers(options.requestInit?.headers));
   // Shared by all connections: otherwise a server could reset the delay by closing one.
@@ -94,14 +97,34 @@ function httpOpener(
             const timer = setTimeout(reconnect, wait);
             return () => clearTimeout(timer);
           },
+          reconnectionOptions: RECONNECTION,
           ...options,
-          fetch: boundedFetch(options.fetch, limits.maxBytes, unasked),
+          fetch: watchStream(boundedFetch(options.fetch, limits.maxBytes, unasked), onReopened),
         });
       }),
   };
 }
 
 const LONGEST_RECONNECT_MS = 60_000;
+/** The SDK's own delays, without a maximum number of attempts. */
+const RECONNECTION = {
+  initialReconnectionDelay: 1_000,
+  maxReconnectionDelay: 30_000,
+  reconnectionDelayGrowFactor: 1.5,
+  maxRetries: Infinity,
+};
+
+/** Returns a `fetch` that reports each response to a request for the stream, except for the first one. */
+function watchStream(base: FetchLike, onReopened: () => void): FetchLike {
+  let requests = 0;
+  return async (url, init) => {
+    const isAgain = init?.method === "GET" && ++requests > 1;
+    const response = await base(url, init);
+    if (isAgain) onReopened();
+    return response;
+  };
+}
+
 /** The time after the end of a program in which its last output is read. */
 const OUTPUT_MS = 1_000;
 

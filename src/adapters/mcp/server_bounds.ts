@@ -17,7 +17,6 @@ const LONGEST_WAIT_MS = 60_000;
 export class Pace {
   #lastAt = -Infinity;
   #waitMs = FIRST_WAIT_MS;
-  #cancel: (() => void) | undefined;
 
   /** Returns the delay before the work, in milliseconds. The work then counts as done. */
   next(now: number = systemClock.now()): number {
@@ -27,18 +26,6 @@ export class Pace {
     const wait = Math.max(rest, 0);
     this.#lastAt = now + wait;
     return wait;
-  }
-
-  /** Runs work after its delay. One run covers all requests before it. */
-  run(work: () => void): void {
-    this.#cancel ??= systemClock.setTimeout(() => {
-      this.#cancel = undefined;
-      work();
-    }, this.next());
-  }
-
-  stop(): void {
-    this.#cancel?.();
   }
 }
 

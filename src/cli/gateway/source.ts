@@ -183,14 +183,16 @@ export class Source implements AsyncDisposable {
     this.#isClosed = true;
     if (this.#imported === undefined) await this.opened.catch(noop);
     this.#stop();
-    if (this.#loaded?.module !== undefined) return;
+    const isModule = this.#loaded?.module !== undefined;
+    if (isModule && !this.#context.io.signal.aborted) return;
     const idle = new Promise<void>((resolve) => this.#onIdle = resolve);
     if (this.#calls > 0) {
       // Calls of tasks are not aborted at the end of plue.
       const atEnd = () => within(systemClock, END_MS, idle);
       await abortable(idle, this.#context.io.signal).catch(atEnd);
     }
-    await Promise.allSettled([this.#imported?.close(), this.#loaded?.[Symbol.asyncDispose]()]);
+    const loaded = isModule ? undefined : this.#loaded;
+    await Promise.allSettled([this.#imported?.close(), loaded?.[Symbol.asyncDispose]()]);
   }
 
   get #offered() {

@@ -270,6 +270,7 @@ async function* run(
     return yield* readEvents(await send(service, place, { signal }), context);
   } catch (error) {
     context.throwIfAborted();
+    CallContext.callOf(context)?.report("execute", error);
     // Without the address, because the callers of a gateway read this.
     return wasNotSent(error)
       ? ToolResult.error("unavailable", "The plue service cannot be reached", { ran: "no" })

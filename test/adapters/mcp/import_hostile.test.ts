@@ -476,35 +476,42 @@ describe("an imported server that has lost its sessions", () => {
 });
 
 describe("a server before 2026-07-28 that was deployed again with other tools", () => {
-  const imported = async (options: object, stream?: string) => {
+  const imported = async (options: object, onGet = () => new Response(null, { status: 405 })) => {
     let session = "first";
     let tools = [tool("call")];
     const registry = new ToolRegistry();
     const renewed = new Promise<void>((resolve) =>
       registry.subscribe(() => registry.hasTool("far:fresh") && resolve())
     );
-    const onGet = () =>
-      new Response(stream ?? null, { status: stream ? 200 : 405, headers: EVENTS });
-    const answer = fetchRaw(({ id }) => resultOf(id, { tools, content: [] }), onGet);
+    const [begun, refused] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    let running: Promise<void> | undefined;
+    const answer = fetchRaw(async ({ id, method }) => {
+      if (method === "tools/call") begun.resolve();
+      if (method === "tools/call") await running;
+      return resultOf(id, { tools, content: [] });
+    }, onGet);
     const server = await importFrom(async (url, init = {}) => {
       const sent = new Headers(init.headers).get("mcp-session-id") ?? session;
+      if (sent !== session && String(init.body).includes("tools/list")) refused.resolve();
       if (sent !== session) return new Response("no", { status: 404 });
       const response = await answer(url, init);
       response.headers.set("mcp-session-id", session);
       return response;
     }, { registry, ...options });
-    const call = async (name: string, principal: string) => {
+    const call = async (name: string, principal: string, end?: Promise<void>) => {
+      running = end;
       const result = await new ToolDispatcher(registry).dispatch({ name }, { principal });
       return result.ok ? "ok" : result.error.code;
     };
-    const deploy = (): void => {
-      session = "second";
+    const deploy = (next = "second"): void => {
+      session = next;
       const inputSchema = { type: "object", properties: { more: { type: "string" } } };
       tools = [tool("call", { inputSchema }), tool("fresh")];
     };
-    return { server, call, deploy, renewed };
+    return { server, call, deploy, renewed, begun: begun.promise, refused: refused.promise };
   };
   const authorize = ({ principal }: ToolContext) => `token of ${principal}`;
+  const ended = () => new Response("retry: 0\n\n", { headers: EVENTS });
 
   it("is listed again after a caller's list has a changed tool", async () => {
     const { server, call, deploy, renewed } = await imported({ authorize });
@@ -526,9 +533,34 @@ describe("a server before 2026-07-28 that was deployed again with other tools", 
   });
 
   it("is listed again after its stream has ended", async () => {
-    const { server, deploy, renewed } = await imported({}, "retry: 0\n\n");
+    const { server, deploy, renewed } = await imported({}, ended);
     deploy();
     await renewed;
+    await server.close();
+  });
+
+  it("is listed again after the third attempt to open its stream in the same session", async () => {
+    let requests = 0;
+    let change = (_session: string): void => {};
+    const { server, deploy, renewed } = await imported({}, () => {
+      if (++requests === 4) change("first");
+      return requests > 1 && requests < 4 ? new Response(null, { status: 502 }) : ended();
+    });
+    change = deploy;
+    await renewed;
+    assert(requests >= 4);
+    await server.close();
+  });
+
+  it("completes its running calls after its stream has ended", async () => {
+    const { server, call, deploy, begun, refused } = await imported({}, ended);
+    const running = Promise.withResolvers<void>();
+    const result = call("far:call", "ann", running.promise);
+    await begun;
+    deploy();
+    await refused;
+    running.resolve();
+    assertEquals(await result, "ok");
     await server.close();
   });
 });
