@@ -64,8 +64,8 @@ interface CallerConnection {
   reported?: unknown;
 }
 
-/** The interval between reads of a caller's list for tools that it lacks, in milliseconds. */
-const READ_AGAIN_MS = 1_000;
+/** The first and the longest interval between reads of a caller's list for tools that it lacks. */
+const [READ_AGAIN_MS, MAX_READ_AGAIN_MS] = [1_000, 60_000] as const;
 const READ_TIMEOUT_MS = 30_000;
 /** The open streams of all imports for messages that answer no request, by the signals that end them. */
 const STREAMS: Set<AbortSignal> = new Set();
@@ -75,6 +75,7 @@ class CallerList {
   #tools: ReadonlyMap<string, Tool> = new Map();
   #again: Promise<void> = Promise.resolve();
   #againAt = -Infinity;
+  #delayMs: number = READ_AGAIN_MS;
 
   async read(connection: McpConnection, client: Client): Promise<void> {
     const tools = await connection.list(client);
@@ -85,14 +86,17 @@ class CallerList {
   async has(tool: Tool | undefined, connection: McpConnection): Promise<boolean> {
     if (this.#isListed(tool)) return true;
     const now = check.systemClock.now();
-    if (now - this.#againAt >= READ_AGAIN_MS) {
-      this.#againAt = now;
+    if (now >= this.#againAt) {
+      this.#againAt = now + this.#delayMs;
+      this.#delayMs = Math.min(2 * this.#delayMs, MAX_READ_AGAIN_MS);
       // Without the signal of this call, because other calls wait for the same list.
       const signal = AbortSignal.timeout(READ_TIMEOUT_MS);
       this.#again = connection.use(signal, (client) => this.read(connection, client));
     }
     await this.#again;
-    return this.#isListed(tool);
+    const isListed = this.#isListed(tool);
+    if (isListed) this.#delayMs = READ_AGAIN_MS;
+    return isListed;
   }
 
   #isListed(tool: Tool | undefined): boolean {

@@ -133,6 +133,9 @@ export class McpConnection {
       return (await client.listTools(undefined, options)).tools;
     } catch (error) {
       signal?.throwIfAborted();
+      const { UnauthorizedError } = await loadClient();
+      // The tokens of callers may be valid.
+      if (error instanceof UnauthorizedError || Object(error).status === 401) throw error;
       const kind = await kindOf(error, client);
       const isLost = kind === "not sent" ||
         kind !== "answered" && !await answers(client, this.#stop.signal);

@@ -352,6 +352,7 @@ class McpImport implements ImportedMcpServer {
       const text = JSON.stringify([listedTools, listed]);
       const isSame = text === this.#text && this.#sync.revision === this.#revision;
       if (isNotified && isSame) return;
+      const begin = systemClock.now();
       const { pins, mayAsk = false, namespace } = this.#options;
       const { tools, pageTools } = withoutPages(listedTools);
       const imported = formats.importTools("mcp", { tools }, {
@@ -384,6 +385,7 @@ class McpImport implements ImportedMcpServer {
       this.#text = text;
       this.#listed = new Map(listedTools.map((tool) => [tool.name, withoutOutput(tool)]));
       await this.#take(checked);
+      this.#pace.took(systemClock.now() - begin);
     });
   }
 

@@ -145,7 +145,7 @@ class ToolPins implements formats.ImportPins {
         const known = (await this.#load()).get(key);
         if (known === undefined && this.#stored.has(key)) {
           throw new Error(
-            "they have disappeared; restore them, or restart to trust the source again",
+            "they have disappeared; restore them, and restart. Without them, a start trusts the source",
           );
         }
         const isTrusting = this.#options.firstImport === "trust";

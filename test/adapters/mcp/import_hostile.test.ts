@@ -797,6 +797,15 @@ describe("Pace", () => {
     assertEquals(pace.next(20_500), 500);
   });
 
+  it("delays work by ten times its own time, up to a minute", () => {
+    const pace = new Pace();
+    assertEquals(pace.next(0), 0);
+    pace.took(1_800, 2_000);
+    assertEquals(pace.next(3_000), 17_000);
+    pace.took(20_000, 40_000);
+    assertEquals(pace.next(41_000), 59_000);
+  });
+
   it("increases the delays of repeated work, up to a minute", () => {
     const pace = new Pace();
     let now = 0;
