@@ -166,7 +166,7 @@ class ConfigFile {
 
   private constructor(found: string | undefined, path: string, member: string, goal: string) {
     // Editors on Windows write a byte order mark.
-    this.text = found === undefined || found.trim() === "" ? "{}\n" : found.replace("\uFEFF", "");
+    this.text = found === undefined || found.trim() === "" ? "{}\n" : found.replace(/^\uFEFF/, "");
     this.#found = found;
     this.#path = path;
     this.#member = member;

@@ -64,6 +64,8 @@ interface CallerConnection {
   reported?: unknown;
 }
 
+/** The time that an unlisted call waits for the list of the import, in milliseconds. */
+const UNLISTED_MS = 2_000;
 /** The first and the longest interval between reads of a caller's list for tools that it lacks. */
 const [READ_AGAIN_MS, MAX_READ_AGAIN_MS] = [1_000, 60_000] as const;
 const READ_TIMEOUT_MS = 30_000;
@@ -91,7 +93,12 @@ class CallerList {
       this.#delayMs = Math.min(2 * this.#delayMs, MAX_READ_AGAIN_MS);
       // Without the signal of this call, because other calls wait for the same list.
       const signal = AbortSignal.timeout(READ_TIMEOUT_MS);
-      this.#again = connection.use(signal, (client) => this.read(connection, client));
+      const read = connection.use(signal, (client) => this.read(connection, client));
+      this.#again = read.catch((error) => {
+        this.#delayMs = READ_AGAIN_MS;
+        this.#againAt = check.systemClock.now() + READ_AGAIN_MS;
+        throw error;
+      });
     }
     await this.#again;
     const isListed = this.#isListed(tool);
@@ -174,7 +181,8 @@ export class CallerConnections {
       await check.abortable(own.list.has(tool, own.connection), signal);
     if (isCallable) return undefined;
     // Awaited, because Workers end the work of a request with its response.
-    await check.abortable(this.#options.onUnlisted(), signal);
+    const read = check.abortable(this.#options.onUnlisted(), signal);
+    await check.within(check.systemClock, UNLISTED_MS, read);
     return "the server does not list it for its caller";
   }
 
@@ -203,8 +211,12 @@ export class CallerConnections {
           STREAMS.add(signal);
           signal.addEventListener("abort", () => STREAMS.delete(signal));
         }
-        const response = await fetch(...request);
-        if (isStream && signal && (signal.aborted || !response.ok)) STREAMS.delete(signal);
+        const ended = (): boolean => isStream && signal ? STREAMS.delete(signal) : false;
+        const response = await fetch(...request).catch((error) => {
+          ended();
+          throw error;
+        });
+        if (signal?.aborted || !response.ok) ended();
         // The end of an old session must not replace a newer token.
         if (response.status !== 401 || method === "DELETE") return response;
         // The next call gets another connection: the Rust SDK sends this status for a lost session.

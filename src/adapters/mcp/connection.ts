@@ -121,7 +121,7 @@ export class McpConnection {
   }
 
   /**
-   * Lists the tools. Loses a client whose server does not respond, or does not know the session, if no
+   * Lists the tools. Loses a client whose server does not respond, or has lost the session, if no
    * call is running.
    */
   async list(client: Client, signal?: AbortSignal): Promise<readonly ListedTool[]> {

@@ -93,8 +93,14 @@ function httpOpener(
         return new StreamableHTTPClientTransport(url, {
           // The server chooses the delay before its stream is reopened. The delay may be 0.
           reconnectionScheduler(reconnect, delay) {
-            const wait = Math.max(Math.min(delay, LONGEST_RECONNECT_MS), pace.next());
-            const timer = setTimeout(reconnect, wait);
+            // Calls whose responses are due may each reopen their streams once a second.
+            const least = unasked.isAsking ? 1_000 : pace.next();
+            const timer = setTimeout(
+              reconnect,
+              Math.max(Math.min(delay, LONGEST_RECONNECT_MS), least),
+            );
+            // Must not delay the end of the process.
+            Object(timer).unref?.();
             return () => clearTimeout(timer);
           },
           reconnectionOptions: RECONNECTION,
@@ -114,13 +120,17 @@ const RECONNECTION = {
   maxRetries: Infinity,
 };
 
-/** Returns a `fetch` that reports each response to a request for the stream, except for the first one. */
+/**
+ * Returns a `fetch` that reports the responses to further requests for the stream for notifications. A
+ * resumed stream repeats the notifications that the client has missed.
+ */
 function watchStream(base: FetchLike, onReopened: () => void): FetchLike {
   let requests = 0;
   return async (url, init) => {
     const isAgain = init?.method === "GET" && ++requests > 1;
     const response = await base(url, init);
-    if (isAgain) onReopened();
+    const isResumed = response.ok && new Headers(init?.headers).has("last-event-id");
+    if (isAgain && !isResumed) onReopened();
     return response;
   };
 }

@@ -50,7 +50,7 @@ export function authorizeCallers(
       try {
         const answer = await door(request, env);
         if (!(answer instanceof Response)) return answer;
-        // A door that knows the token says which scopes it lacks.
+        // A response with status 403 names the missing scopes.
         if (rejection === undefined || answer.status === 403) rejection = answer;
       } catch (error) {
         // The keys of one issuer cannot be fetched. The token may be of another issuer.

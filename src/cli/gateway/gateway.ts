@@ -78,6 +78,7 @@ export class Gateway implements AsyncDisposable {
   readonly #kept = new Map<string, LoadedTools>();
   /** The sources whose changes the registries have not applied yet. */
   #changed = new Set<Source>();
+  readonly #end = new AbortController();
   /** Ends the streams of changes of replaced services. */
   #following = new AbortController();
   /** The sources, and the file, whose problems are printed. */
@@ -240,6 +241,7 @@ export class Gateway implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#following.abort();
+    this.#end.abort();
     const scopes = [...this.#scopes.values()];
     for (const { registry, stop } of scopes) {
       registry.setSources([]);
@@ -355,6 +357,7 @@ export class Gateway implements AsyncDisposable {
         .filter((tool) => tool.namespace !== namespace).values();
     const source = new Source(named, {
       ...{ io: terminal.io, folder: file.folder, firstAttemptMs },
+      signal: AbortSignal.any([terminal.io.signal, this.#end.signal]),
       log: (text, isReady) => isReady ? terminal.note(text) : terminal.warn(text),
       pins: this.#pinsOf(file, named),
       beside: { [Symbol.iterator]: others },

@@ -29,6 +29,8 @@ import { type Problem, unknownNames } from "./names.ts";
 
 export interface SourceContext {
   readonly io: CommandIo;
+  /** Aborts at the end of plue. */
+  readonly signal: AbortSignal;
   readonly folder: string;
   /** The tools of the other sources, which a name must not imitate. */
   readonly beside: Iterable<Tool>;
@@ -184,12 +186,12 @@ export class Source implements AsyncDisposable {
     if (this.#imported === undefined) await this.opened.catch(noop);
     this.#stop();
     const isModule = this.#loaded?.module !== undefined;
-    if (isModule && !this.#context.io.signal.aborted) return;
+    if (isModule && !this.#context.signal.aborted) return;
     const idle = new Promise<void>((resolve) => this.#onIdle = resolve);
     if (this.#calls > 0) {
       // Calls of tasks are not aborted at the end of plue.
       const atEnd = () => within(systemClock, END_MS, idle);
-      await abortable(idle, this.#context.io.signal).catch(atEnd);
+      await abortable(idle, this.#context.signal).catch(atEnd);
     }
     const loaded = isModule ? undefined : this.#loaded;
     await Promise.allSettled([this.#imported?.close(), loaded?.[Symbol.asyncDispose]()]);
@@ -258,8 +260,8 @@ export class Source implements AsyncDisposable {
       },
     });
     // A server that does not answer must not stop the other sources.
-    const { io, firstAttemptMs } = this.#context;
-    const over = abortable(attempted, io.signal).catch(noop);
+    const { signal, firstAttemptMs } = this.#context;
+    const over = abortable(attempted, signal).catch(noop);
     if (await within(systemClock, firstAttemptMs, over) === TIME_OVER) {
       this.#setReason(`it has not answered within ${firstAttemptMs / 1_000} s`);
     }

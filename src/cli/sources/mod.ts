@@ -509,7 +509,7 @@ function parseDocument(place: string, text: string): unknown {
   }
 }
 
-/** The lines and signs of a text, for each of which a parser may need the time of a value; and their limit. */
+/** The characters that may begin a value, and their maximum number. */
 const JSON_SIGNS = [/[\n,[\]{}]/g, 6_000_000] as const;
 const YAML_SIGNS = [/[\n,[\]{}!"']|:(?=\s)|(?<=\s)[&*?:-]/g, 1_000_000] as const;
 

@@ -310,19 +310,23 @@ for (const [what, isAnswered] of [["was answered", true], ["is aborted", false]]
 
 it("imports open a stream each, and 64 at a time for the connections of callers", async () => {
   let [streams, tokens] = [0, 0];
-  const onGet = () => (streams++, new Response(new ReadableStream(), { headers: EVENTS }));
   const options = { authorize: () => `token-${++tokens}`, maxConnections: 400 };
-  const open = async () => {
+  const open = async (status = 200) => {
     streams = 0;
-    const { server, call } = await calling(({ id }) => resultOf(id, {}), options, onGet);
+    const { server, call } = await calling(({ id }) => resultOf(id, {}), options, () => {
+      streams++;
+      const body = status === 200 ? new ReadableStream() : null;
+      return new Response(body, { headers: EVENTS, status });
+    });
     for (let count = 0; count < 40; count++) await call();
     return { server, streams };
   };
+  const without = await open(405);
   const [first, second] = [await open(), await open()];
   await first.server.close();
   const third = await open();
   assertEquals([first.streams, second.streams, third.streams], [41, 25, 41]);
-  for (const { server } of [second, third]) await server.close();
+  for (const { server } of [without, second, third]) await server.close();
 });
 
 describe("an imported server that answers a caller with status 401", () => {
