@@ -93,14 +93,14 @@ class CallerList {
       this.#delayMs = Math.min(2 * this.#delayMs, MAX_READ_AGAIN_MS);
       // Without the signal of this call, because other calls wait for the same list.
       const signal = AbortSignal.timeout(READ_TIMEOUT_MS);
-      const read = connection.use(signal, (client) => this.read(connection, client));
-      this.#again = read.catch((error) => {
-        this.#delayMs = READ_AGAIN_MS;
-        this.#againAt = check.systemClock.now() + READ_AGAIN_MS;
-        throw error;
-      });
+      this.#again = connection.use(signal, (client) => this.read(connection, client));
     }
-    await this.#again;
+    // Each call catches it: on Workers, the read rejects if the request that began it has ended.
+    await this.#again.catch((error) => {
+      this.#delayMs = READ_AGAIN_MS;
+      this.#againAt = Math.min(this.#againAt, check.systemClock.now() + READ_AGAIN_MS);
+      throw error;
+    });
     const isListed = this.#isListed(tool);
     if (isListed) this.#delayMs = READ_AGAIN_MS;
     return isListed;

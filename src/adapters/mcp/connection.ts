@@ -11,6 +11,7 @@ import {
   abortable,
   type Answer,
   describeThrown,
+  type FailureCode,
   isObject,
   type JsonSchemaObject,
   MAX_TIMEOUT_MS,
@@ -133,9 +134,11 @@ export class McpConnection {
       return (await client.listTools(undefined, options)).tools;
     } catch (error) {
       signal?.throwIfAborted();
-      const { UnauthorizedError } = await loadClient();
+      const { OAuthClientFlowError, OAuthError, UnauthorizedError } = await loadClient();
+      const isOAuth = [OAuthClientFlowError, OAuthError, UnauthorizedError]
+        .some((one) => error instanceof one);
       // The tokens of callers may be valid.
-      if (error instanceof UnauthorizedError || Object(error).status === 401) throw error;
+      if (isOAuth || Object(error).status === 401) throw error;
       const kind = await kindOf(error, client);
       const isLost = kind === "not sent" ||
         kind !== "answered" && !await answers(client, this.#stop.signal);
@@ -295,6 +298,13 @@ export async function callServer(
   );
 }
 
+/** The HTTP statuses with which servers refuse a call. */
+const REFUSALS: ReadonlyMap<unknown, FailureCode> = new Map([
+  [401, "denied"],
+  [403, "denied"],
+  [429, "overloaded"],
+]);
+
 class AskedByServer {
   readonly requested: InputRequest;
 
@@ -350,8 +360,14 @@ async function sendCall(
       const isUsable = kind !== "not sent" && kind !== "answered" && await answers(client, signal);
       signal.throwIfAborted();
       if (kind === "answered" || (kind === "unknown session" && isUsable)) {
-        const message = `the MCP server returned an error. ${describeThrown(error)}`;
-        return ToolResult.error("threw", `Cannot call "${name}": ${message}`);
+        const { status = "requiredScope" in Object(error) ? 403 : undefined } = Object(error);
+        const refusal = REFUSALS.get(status);
+        const why = refusal === undefined ? "returned an error" : `sent HTTP status ${status}`;
+        const message = `Cannot call "${name}": the MCP server ${why}. ${describeThrown(error)}`;
+        if (refusal === undefined || mayHaveRun) return ToolResult.error("threw", message);
+        // The next call of the caller gets another token.
+        const retryable = status === 429 || isUnauthorized && !isShared;
+        return ToolResult.error(refusal, message, { ran: "no", retryable });
       }
       mayHaveRun ||= kind === "lost";
       const isComing = isUsable || connection.lose(client);

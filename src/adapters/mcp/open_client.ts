@@ -94,7 +94,7 @@ function httpOpener(
           // The server chooses the delay before its stream is reopened. The delay may be 0.
           reconnectionScheduler(reconnect, delay) {
             // Calls whose responses are due may each reopen their streams once a second.
-            const least = unasked.isAsking ? 1_000 : pace.next();
+            const least = unasked.due.size > 0 ? 1_000 : pace.next();
             const timer = setTimeout(
               reconnect,
               Math.max(Math.min(delay, LONGEST_RECONNECT_MS), least),
@@ -103,7 +103,8 @@ function httpOpener(
             Object(timer).unref?.();
             return () => clearTimeout(timer);
           },
-          reconnectionOptions: RECONNECTION,
+          // With a provider, each attempt may ask a person to log in.
+          ...(options.authProvider === undefined && { reconnectionOptions: RECONNECTION }),
           ...options,
           fetch: watchStream(boundedFetch(options.fetch, limits.maxBytes, unasked), onReopened),
         });
@@ -120,17 +121,15 @@ const RECONNECTION = {
   maxRetries: Infinity,
 };
 
-/**
- * Returns a `fetch` that reports the responses to further requests for the stream for notifications. A
- * resumed stream repeats the notifications that the client has missed.
- */
+/** Returns a `fetch` that reports the responses to further requests for the stream for notifications. */
 function watchStream(base: FetchLike, onReopened: () => void): FetchLike {
-  let requests = 0;
+  /** The signal of the transport. The streams of requests have other signals. */
+  let own: AbortSignal | null | undefined;
   return async (url, init) => {
-    const isAgain = init?.method === "GET" && ++requests > 1;
+    const isAgain = init?.method === "GET" && own !== undefined && init.signal === own;
+    if (init?.method === "GET") own ??= init.signal;
     const response = await base(url, init);
-    const isResumed = response.ok && new Headers(init?.headers).has("last-event-id");
-    if (isAgain && !isResumed) onReopened();
+    if (isAgain && response.status !== 401) onReopened();
     return response;
   };
 }

@@ -40,6 +40,8 @@ export class Pace {
  * bytes of its streams. Beyond a limit, reading pauses until the second is over.
  */
 export class UnaskedMessages {
+  /** The requests whose responses are due. */
+  due: ReadonlyMap<unknown, unknown> = new Map();
   readonly #clock: Clock;
   #asked = 0;
   #count = 0;
@@ -287,6 +289,7 @@ const END_MS = 1_000;
 export function boundMessages(transport: Transport, unasked: UnaskedMessages): void {
   const send = transport.send.bind(transport);
   const requests: Map<unknown, AbortController> = new Map();
+  unasked.due = requests;
   const end = (id: unknown): void => {
     requests.get(id)?.abort();
     requests.delete(id);

@@ -349,25 +349,29 @@ describe("an imported server that answers a caller with status 401", () => {
     const waiting = call();
     await begun.promise;
     isRefused = true;
-    assertEquals([await call(), await call()], ["threw", "overloaded"]);
+    assertEquals([await call(), await call()], ["denied", "overloaded"]);
     await server.close();
     assertEquals(await waiting, "unavailable");
   });
 
-  it("is not lost if the scopes of a token do not allow the call", async () => {
-    const challenge = 'Bearer error="insufficient_scope", scope="admin"';
-    const init = { status: 403, headers: { "www-authenticate": challenge } };
-    let calls = 0;
-    const { server, call } = await calling(() => (calls++, new Response("", init)));
-    const result = await call();
-    assert(!result.ok);
-    assertStringIncludes(
-      result.error.message,
-      'returned an error. Insufficient scope: required "admin"',
-    );
-    assertEquals([result.error.code, calls], ["threw", 1]);
-    await server.close();
-  });
+  const challenge = 'Bearer error="insufficient_scope", scope="admin"';
+  const REFUSALS = [
+    [403, "denied", { "www-authenticate": challenge }, 'Insufficient scope: required "admin"'],
+    [403, "denied", {}, "Error POSTing to endpoint"],
+    [429, "overloaded", {}, "Error POSTing to endpoint"],
+  ] as const;
+  for (const [status, code, headers, words] of REFUSALS) {
+    it(`is not lost, and has not run the call, with status ${status}: ${words}`, async () => {
+      let calls = 0;
+      const answer = () => (calls++, new Response("", { status, headers }));
+      const { server, call } = await calling(answer);
+      const result = await call();
+      assert(!result.ok);
+      assertStringIncludes(result.error.message, `sent HTTP status ${status}. ${words}`);
+      assertEquals([result.error.code, result.error.ran, calls], [code, "no", 1]);
+      await server.close();
+    });
+  }
 
   for (const [status, retryable] of [[401, false], [503, true]] as const) {
     it(`is reported once per attempt to connect for all waiting calls, with status ${status}`, async () => {
@@ -453,7 +457,7 @@ describe("an imported server that has lost its sessions", () => {
   const reject = () => Promise.resolve(void rejections++);
   const own = { authorize: () => ({ token: "token", reject }) };
   const all: [number, string, object?][] = [[404, "ok"], [410, "ok"], [401, "unavailable"]];
-  for (const [status, first, options] of [...all, [401, "threw", own]] as typeof all) {
+  for (const [status, first, options] of [...all, [401, "denied", own]] as typeof all) {
     it(`gets a new session after status ${status}, which means: ${first}, and ends it`, async () => {
       let session = "first";
       const ended: string[] = [];
