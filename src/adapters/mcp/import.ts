@@ -35,7 +35,7 @@ import {
 } from "./connection.ts";
 import { type ImportedSkill, listSkills, readSkills, skillNamespace } from "./import_skills.ts";
 import { clientOpener, isUrl, type McpServerSource } from "./open_client.ts";
-import { MAX_MESSAGE_BYTES, Pace } from "./server_bounds.ts";
+import { MAX_MESSAGE_BYTES, Pace, UnaskedMessages } from "./server_bounds.ts";
 import type { SkillCatalog } from "./skills.ts";
 
 /** Options for {@linkcode importMcpServer}. */
@@ -196,18 +196,18 @@ class McpImport implements ImportedMcpServer {
     const maxBytes = maxMessageBytes === undefined
       ? MAX_MESSAGE_BYTES
       : checkBytes(ACTION, maxMessageBytes, "maxMessageBytes");
-    const open = (
-      http?: StreamableHTTPClientTransportOptions,
-      onReopened = (): void => {},
-    ): ClientOpener =>
-      clientOpener(source, http, maxBytes, checkFlag(ACTION, mayAsk, "mayAsk"), onReopened);
+    const limits = { maxBytes, mayAsk: checkFlag(ACTION, mayAsk, "mayAsk") };
     // Without the stream, the server may have changed its list.
-    const opener = open(http, () => this.#readLater());
+    const opener = clientOpener(source, http, limits, () => this.#readLater());
     const onError = (error: unknown): void => this.#report(error);
     const callers = defined({ authorize, sharesList, maxConnections, idleMs });
     readFields(ACTION, callers, CALLER_CHECKS, String);
     if (authorize !== undefined) {
       if (!isUrl(source)) fail(ACTION, "authorize has no effect: the source must be a URL");
+      // Together, the connections of callers have the bounds of one.
+      const shared = { ...limits, unasked: new UnaskedMessages() };
+      const open = (http: StreamableHTTPClientTransportOptions): ClientOpener =>
+        clientOpener(source, http, shared);
       const onUnlisted = (): Promise<void> => this.#readForCaller();
       const settings = { http: http ?? {}, open, reconnect, onError, onUnlisted };
       this.#callers = new CallerConnections({ ...callers, authorize, ...settings });
@@ -368,11 +368,13 @@ class McpImport implements ImportedMcpServer {
             : this.#callers.use(listed, context, (own) => callServer(own, call, context));
         },
       });
+      const readAt = systemClock.now();
       this.#skills = await readSkills(client, listed, {
         namespace,
         maxBytes: this.#maxBytes,
         onError: (error) => this.#report(error),
       });
+      const waitedMs = systemClock.now() - readAt;
       const standIns = this.#skills.map(({ tool }) => tool);
       const offered = {
         ...imported,
@@ -385,7 +387,7 @@ class McpImport implements ImportedMcpServer {
       this.#text = text;
       this.#listed = new Map(listedTools.map((tool) => [tool.name, withoutOutput(tool)]));
       await this.#take(checked);
-      this.#pace.took(systemClock.now() - begin);
+      this.#pace.took(systemClock.now() - begin - waitedMs);
     });
   }
 

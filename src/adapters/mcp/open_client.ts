@@ -47,6 +47,8 @@ const CONNECT_TIMEOUT_MS = 30_000;
 interface ClientLimits {
   readonly maxBytes: number;
   readonly mayAsk: boolean;
+  /** The count of messages of several connections; by default, each connection has its own. */
+  readonly unasked?: UnaskedMessages;
 }
 
 const MAX_PAGES = 64;
@@ -54,19 +56,18 @@ const MAX_PAGES = 64;
 export function clientOpener(
   source: McpServerSource,
   http: StreamableHTTPClientTransportOptions | undefined,
-  maxBytes: number,
-  mayAsk: boolean,
-  onReopened: () => void,
+  limits: ClientLimits,
+  onReopened = (): void => {},
 ): ClientOpener {
   if (isClient(source)) {
     const describe = (error: unknown): unknown => error;
     return { transport: "http", isOwn: false, describe, open: () => Promise.resolve(source) };
   }
   if (isUrl(source)) {
-    return httpOpener(httpUrl(source), http, { maxBytes, mayAsk }, onReopened);
+    return httpOpener(httpUrl(source), http, limits, onReopened);
   }
   if (typeof source === "object" && source !== null && typeof source.command === "string") {
-    return commandOpener(source, { maxBytes, mayAsk });
+    return commandOpener(source, limits);
   }
   throw new TypeError(
     "Cannot import an MCP server: the source must be a URL, a command such as " +
@@ -88,19 +89,19 @@ function httpOpener(
     isOwn: true,
     describe: (error) => serverError(name, error),
     open: (signal) =>
-      openWith(signal, limits, async (unasked) => {
+      openWith(signal, limits, async (unasked, requests) => {
         const { StreamableHTTPClientTransport } = await loadClient();
         return new StreamableHTTPClientTransport(url, {
           // The server chooses the delay before its stream is reopened. The delay may be 0.
-          reconnectionScheduler(reconnect, delay) {
+          reconnectionScheduler(reconnect, delay, attempt) {
             // Calls whose responses are due may each reopen their streams once a second.
-            const least = unasked.due.size > 0 ? 1_000 : pace.next();
+            const least = requests.size > 0 ? 1_000 : pace.next();
             const timer = setTimeout(
               reconnect,
               Math.max(Math.min(delay, LONGEST_RECONNECT_MS), least),
             );
-            // Must not delay the end of the process.
-            Object(timer).unref?.();
+            // A process ends without its server, but not without a stream.
+            if (attempt > 1) Object(timer).unref?.();
             return () => clearTimeout(timer);
           },
           // With a provider, each attempt may ask a person to log in.
@@ -130,6 +131,11 @@ function watchStream(base: FetchLike, onReopened: () => void): FetchLike {
     if (init?.method === "GET") own ??= init.signal;
     const response = await base(url, init);
     if (isAgain && response.status !== 401) onReopened();
+    const headers = new Headers(init?.headers);
+    const isResumed = headers.has("last-event-id") && !headers.has("mcp-session-id");
+    // Without a session, nothing can be resumed. With this status, the client subscribes again.
+    const isOver = isResumed && [400, 404].includes(response.status);
+    if (isOver) return new Response(null, { status: 405 });
     return response;
   };
 }
@@ -289,15 +295,19 @@ function keepRunning(opener: ClientOpener, program: Program): void {
 async function openWith(
   signal: AbortSignal,
   limits: ClientLimits,
-  makeTransport: (unasked: UnaskedMessages) => Promise<Transport>,
+  makeTransport: (
+    unasked: UnaskedMessages,
+    requests: ReadonlyMap<unknown, AbortController>,
+  ) => Promise<Transport>,
   timeout: number = CONNECT_TIMEOUT_MS,
 ): Promise<Client> {
-  const unasked = new UnaskedMessages();
+  const { unasked = new UnaskedMessages() } = limits;
+  const requests: Map<unknown, AbortController> = new Map();
   let transport: Transport | undefined;
   const connecting = (async () => {
-    transport = await makeTransport(unasked);
+    transport = await makeTransport(unasked, requests);
     signal.throwIfAborted();
-    boundMessages(transport, unasked);
+    boundMessages(transport, unasked, requests);
     const client = await newClient(limits, unasked);
     signal.throwIfAborted();
     await client.connect(transport, { signal, timeout });

@@ -17,21 +17,21 @@ const LONGEST_WAIT_MS = 60_000;
 export class Pace {
   #lastAt = -Infinity;
   #waitMs = FIRST_WAIT_MS;
+  #restUntil = -Infinity;
 
   /** Returns the delay before the work, in milliseconds. The work then counts as done. */
   next(now: number = systemClock.now()): number {
     const rest = this.#lastAt + this.#waitMs - now;
     if (rest > 0) this.#waitMs = Math.min(this.#waitMs * 2, LONGEST_WAIT_MS);
     else if (-rest > this.#waitMs) this.#waitMs = FIRST_WAIT_MS;
-    const wait = Math.max(rest, 0);
+    const wait = Math.max(rest, this.#restUntil - now, 0);
     this.#lastAt = now + wait;
     return wait;
   }
 
   /** Delays the next work, so that work takes at most a tenth of the time of the process. */
   took(ms: number, now: number = systemClock.now()): void {
-    this.#waitMs = Math.min(Math.max(this.#waitMs, 10 * ms), LONGEST_WAIT_MS);
-    this.#lastAt = now;
+    this.#restUntil = now + Math.min(10 * ms, LONGEST_WAIT_MS);
   }
 }
 
@@ -40,8 +40,6 @@ export class Pace {
  * bytes of its streams. Beyond a limit, reading pauses until the second is over.
  */
 export class UnaskedMessages {
-  /** The requests whose responses are due. */
-  due: ReadonlyMap<unknown, unknown> = new Map();
   readonly #clock: Clock;
   #asked = 0;
   #count = 0;
@@ -285,11 +283,15 @@ const END_MS = 1_000;
  * Limits the unsent responses to requests of a server that does not read them. Ends the HTTP request
  * of each request that is cancelled or answered: the SDK and many servers leave it open, and Bun limits
  * the concurrent requests to 256.
+ *
+ * @param requests Receives the requests whose responses are due.
  */
-export function boundMessages(transport: Transport, unasked: UnaskedMessages): void {
+export function boundMessages(
+  transport: Transport,
+  unasked: UnaskedMessages,
+  requests: Map<unknown, AbortController>,
+): void {
   const send = transport.send.bind(transport);
-  const requests: Map<unknown, AbortController> = new Map();
-  unasked.due = requests;
   const end = (id: unknown): void => {
     requests.get(id)?.abort();
     requests.delete(id);
