@@ -104,8 +104,8 @@ function tooMuch(count: number, what = "bytes in one message"): string {
   return `the server sent more than ${count} ${what}, which is the limit`;
 }
 
-/** The sizes that a list or an object, and a line, count in addition to their characters. */
-const [LIST_BYTES, LINE_BYTES] = [32, 2_048] as const;
+/** The sizes that a list or an object, a line, and an event count in addition to their characters. */
+const [LIST_BYTES, LINE_BYTES, EVENT_BYTES] = [32, 2_048, 12_288] as const;
 const [LF, CR, QUOTE, COMMA, COLON, LIST, BACKSLASH, OBJECT] = [10, 13, 34, 44, 58, 91, 92, 123];
 
 /**
@@ -130,7 +130,10 @@ function messageMeter(maxBytes: number, isStream: boolean = false) {
         isText = false;
         cost += LINE_BYTES;
         const isOver = !(byte === LF && last === CR) && (last === LF || last === CR);
-        if (isOver && isStream) bytes = values = 0;
+        if (isOver && isStream) {
+          bytes = values = 0;
+          cost += EVENT_BYTES;
+        }
       } else if (byte === QUOTE) isText = !isText || last === BACKSLASH;
       else if (!isText && (byte === LIST || byte === OBJECT)) {
         values++;
@@ -202,9 +205,10 @@ function boundedBody(
           controller.enqueue(encoder.encode(`\n\ndata: ${answer}\n\n`));
           return controller.terminate();
         }
+        // Several streams may wait for the end of the same pause.
+        while (unasked?.pause !== undefined) await unasked.pause;
         controller.enqueue(part);
         unasked?.read(cost);
-        await unasked?.pause;
       }
     },
   });
