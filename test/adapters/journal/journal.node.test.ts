@@ -5,7 +5,9 @@ import { memoryCallStore, storedTickets } from "@plue/tools/calls";
 import { journal, type JournalSink, verifyJournal } from "@plue/tools/journal";
 import { deny, type Rule, rules } from "@plue/tools/rules";
 import type { Layer } from "@plue/tools/core";
+import { IS_WORKERS } from "../../../src/adapters/http/mod.ts";
 import { note } from "../../../src/execute/mod.ts";
+import { maybe } from "../../support/skip.ts";
 import { describeLayer, stopped } from "../../contract/layer_contract.ts";
 import { broken, deferred, type FakeTool } from "../../unit/execute/support.ts";
 import { bytesOf, memorySink, recorded, recordsIn } from "./support.ts";
@@ -92,7 +94,8 @@ describe("journal()", () => {
     assertEquals(ruled?.decisions, [decision]);
   });
 
-  it("records the decisions of a module with its own copy of the package", async () => {
+  const canCopy = maybe(!IS_WORKERS, "workerd runs one bundle, without a second copy of a module");
+  canCopy("records the decisions of a module with its own copy of the package", async () => {
     const path = "../../../src/execute/layer.ts?copy";
     const copy: typeof import("../../../src/execute/layer.ts") = await import(path);
     assert(copy.note !== note);
