@@ -2,6 +2,7 @@
 
 import type {
   Client,
+  FetchLike,
   StreamableHTTPClientTransportOptions,
   Tool,
 } from "@modelcontextprotocol/client";
@@ -64,7 +65,7 @@ interface CallerConnection {
   reported?: unknown;
 }
 
-/** The time that an unlisted call waits for the list of the import, in milliseconds. */
+/** The time that a call of an unlisted tool waits for the list of the import, in milliseconds. */
 const UNLISTED_MS = 2_000;
 /** The first and the longest interval between reads of a caller's list for tools that it lacks. */
 const [READ_AGAIN_MS, MAX_READ_AGAIN_MS] = [1_000, 60_000] as const;
@@ -72,6 +73,30 @@ const READ_TIMEOUT_MS = 30_000;
 /** The open streams of all imports for messages that answer no request, by the signals that end them. */
 const STREAMS: Set<AbortSignal> = new Set();
 const MAX_STREAMS = 64;
+
+/**
+ * Returns a `fetch` that opens a stream for notifications only if fewer than 64 are open: only some
+ * servers send the progress of calls to it, and Bun limits the concurrent requests to 256.
+ */
+function limitStreams(fetch: FetchLike): FetchLike {
+  return async (url, init = {}) => {
+    const { method, headers, signal } = init;
+    const isStream = method === "GET" && !new Headers(headers).has("last-event-id");
+    if (!isStream || !signal) return await fetch(url, init);
+    const end = (): void => void STREAMS.delete(signal);
+    if (!STREAMS.has(signal)) {
+      if (STREAMS.size >= MAX_STREAMS) return new Response(null, { status: 405 });
+      STREAMS.add(signal);
+      signal.addEventListener("abort", end);
+    }
+    const response = await fetch(url, init).catch((error) => {
+      end();
+      throw error;
+    });
+    if (signal.aborted || !response.ok) end();
+    return response;
+  };
+}
 
 class CallerList {
   #tools: ReadonlyMap<string, Tool> = new Map();
@@ -195,6 +220,7 @@ export class CallerConnections {
     // The provider and the session belong to the import's own connection.
     const { authProvider: _, sessionId: _own, ...http } = this.#options.http;
     const { fetch = fetchOnce, requestInit } = http;
+    const limited = limitStreams(fetch);
     const headers = new Headers(requestInit?.headers);
     headers.set("authorization", `Bearer ${token}`);
     // A server may repeat the token in its errors.
@@ -203,22 +229,9 @@ export class CallerConnections {
       ...http,
       requestInit: { ...requestInit, headers },
       fetch: async (...request) => {
-        const { method, headers: sent, signal } = request[1] ?? {};
-        // Only some servers send the progress of calls to this stream. Bun limits the concurrent requests to 256.
-        const isStream = method === "GET" && !new Headers(sent).has("last-event-id");
-        if (isStream && signal && !STREAMS.has(signal)) {
-          if (STREAMS.size >= MAX_STREAMS) return new Response(null, { status: 405 });
-          STREAMS.add(signal);
-          signal.addEventListener("abort", () => STREAMS.delete(signal));
-        }
-        const ended = (): boolean => isStream && signal ? STREAMS.delete(signal) : false;
-        const response = await fetch(...request).catch((error) => {
-          ended();
-          throw error;
-        });
-        if (signal?.aborted || !response.ok) ended();
+        const response = await limited(...request);
         // The end of an old session must not replace a newer token.
-        if (response.status !== 401 || method === "DELETE") return response;
+        if (response.status !== 401 || request[1]?.method === "DELETE") return response;
         // The next call gets another connection: the Rust SDK sends this status for a lost session.
         const own = this.#connections.get(key);
         if (own?.connection === connection) {
