@@ -176,7 +176,7 @@ export async function check(
   const [path] = sources;
   const { checkSettings, isSettings } = await import("./gateway/serve.ts");
   if (path !== undefined && await isSettings(path)) {
-    // The flags of a file are true, and so are the defaults.
+    // The flags for a file (connect, strict, json) and all defaults are `true`.
     const others = Object.entries(flags).filter(([, value]) => value !== true);
     const unused = sources[1] ?? others[0]?.[0];
     if (unused !== undefined) {

@@ -298,8 +298,8 @@ export async function callServer(
   );
 }
 
-/** The HTTP statuses with which servers refuse a call. */
-const REFUSALS: ReadonlyMap<unknown, FailureCode> = new Map([
+/** The HTTP statuses of rejected calls, and the codes of their failures. */
+const REJECTIONS: ReadonlyMap<unknown, FailureCode> = new Map([
   [401, "denied"],
   [403, "denied"],
   [429, "overloaded"],
@@ -361,13 +361,13 @@ async function sendCall(
       signal.throwIfAborted();
       if (kind === "answered" || (kind === "unknown session" && isUsable)) {
         const { status = "requiredScope" in Object(error) ? 403 : undefined } = Object(error);
-        const refusal = REFUSALS.get(status);
-        const why = refusal === undefined ? "returned an error" : `sent HTTP status ${status}`;
+        const code = REJECTIONS.get(status);
+        const why = code === undefined ? "returned an error" : `sent HTTP status ${status}`;
         const message = `Cannot call "${name}": the MCP server ${why}. ${describeThrown(error)}`;
-        if (refusal === undefined || mayHaveRun) return ToolResult.error("threw", message);
+        if (code === undefined || mayHaveRun) return ToolResult.error("threw", message);
         // The next call of the caller gets another token.
         const retryable = status === 429 || isUnauthorized && !isShared;
-        return ToolResult.error(refusal, message, { ran: "no", retryable });
+        return ToolResult.error(code, message, { ran: "no", retryable });
       }
       mayHaveRun ||= kind === "lost";
       const isComing = isUsable || connection.lose(client);

@@ -197,7 +197,7 @@ class McpImport implements ImportedMcpServer {
       ? MAX_MESSAGE_BYTES
       : checkBytes(ACTION, maxMessageBytes, "maxMessageBytes");
     const limits = { maxBytes, mayAsk: checkFlag(ACTION, mayAsk, "mayAsk") };
-    // Without the stream, the server may have changed its list.
+    // The list may have changed while there was no stream.
     const opener = clientOpener(source, http, limits, () => this.#readLater());
     const onError = (error: unknown): void => this.#report(error);
     const callers = defined({ authorize, sharesList, maxConnections, idleMs });

@@ -100,7 +100,7 @@ function httpOpener(
               reconnect,
               Math.max(Math.min(delay, LONGEST_RECONNECT_MS), least),
             );
-            // A process ends without its server, but not without a stream.
+            // After two attempts, the timer no longer keeps the process running.
             if (attempt > 1) Object(timer).unref?.();
             return () => clearTimeout(timer);
           },

@@ -38,7 +38,7 @@ export interface SourceContext {
   /** The time that the first attempt to connect delays the other sources, in milliseconds. */
   readonly firstAttemptMs: number;
   log(text: string, isReady: boolean): void;
-  /** Returns the tools of a module as they were first loaded. They are disposed of when plue ends. */
+  /** Returns the tools of the first load of a module. They are disposed of when plue ends. */
   keep(key: string, loaded: LoadedTools): LoadedTools;
   /** Called after each change of the tools or the state. */
   onChange(source: Source): void;
@@ -213,7 +213,7 @@ export class Source implements AsyncDisposable {
       const loaded = await loadTools([this.named.from ?? from], io, {
         ...{ headers, baseUrl, importing: this.#importing(), pins: this.#context.pins },
       });
-      // The module cache would give a later source of the module the same tools, disposed of.
+      // The module cache gives the next source of the module the same tools, so they are kept.
       const key = `${fullName(this.named)}=${loaded.module}`;
       this.#loaded = loaded.module === undefined ? loaded : this.#context.keep(key, loaded);
     } catch (error) {

@@ -355,12 +355,12 @@ describe("an imported server that answers a caller with status 401", () => {
   });
 
   const challenge = 'Bearer error="insufficient_scope", scope="admin"';
-  const REFUSALS = [
+  const REJECTIONS = [
     [403, "denied", { "www-authenticate": challenge }, 'Insufficient scope: required "admin"'],
     [403, "denied", {}, "Error POSTing to endpoint"],
     [429, "overloaded", {}, "Error POSTing to endpoint"],
   ] as const;
-  for (const [status, code, headers, words] of REFUSALS) {
+  for (const [status, code, headers, words] of REJECTIONS) {
     it(`is not lost, and has not run the call, with status ${status}: ${words}`, async () => {
       let calls = 0;
       const answer = () => (calls++, new Response("", { status, headers }));
