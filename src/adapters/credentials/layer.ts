@@ -38,7 +38,7 @@ export function credentials(...sources: readonly CredentialSource[]): Layer {
   for (const source of sources) {
     check.checkFunction(action, Object(source).get, "get of each source");
   }
-  const given: WeakMap<Call, readonly Credential[]> = new WeakMap();
+  const given: WeakMap<Call, readonly ToolCredential[]> = new WeakMap();
   return {
     ...{ name: "credentials", stage: "run", meets: "credentials" },
     context: {
@@ -58,7 +58,6 @@ export function credentials(...sources: readonly CredentialSource[]): Layer {
   };
 }
 
-/** A credential that a tool declares. */
 interface Need {
   readonly name: string;
   readonly scopes: readonly string[];
@@ -67,17 +66,16 @@ interface Need {
 /** A credential that its caller must permit first. */
 type Missing = Need & NeededAuthorization;
 
-/** Gets all credentials of a call. Asks its caller for missing credentials. */
 async function obtain(
   call: Call,
   needs: readonly Need[],
   sources: readonly CredentialSource[],
-): Promise<readonly Credential[]> {
+): Promise<readonly ToolCredential[]> {
   for (let round = 1;; round++) {
     const pending = Promise.all(needs.map((need) => get(call, need, sources)));
     const found = await call.wait("waiting for its credentials", pending);
-    const missing = found.filter((one): one is Missing => "url" in one);
-    if (missing.length === 0) return found.filter((one) => one instanceof Credential);
+    const missing = found.filter((one) => "url" in one);
+    if (missing.length === 0) return found.filter((one) => "token" in one);
     if (round > MAX_ROUNDS) break;
     const doing = "waiting for permission at a URL";
     // The person may have denied permission before the call resumes. The call then must not wait.
@@ -100,7 +98,7 @@ async function get(
   call: Call,
   need: Need,
   sources: readonly CredentialSource[],
-): Promise<Credential | Missing> {
+): Promise<ToolCredential | Missing> {
   const { name, scopes } = need;
   const { options: { principal, context }, deadline: { signal } } = call;
   const { services } = call.context;
@@ -109,7 +107,7 @@ async function get(
     for (const source of sources) {
       const answer = checkAnswer(`use the credential "${name}"`, await source.get(name, request));
       if (answer === undefined) continue;
-      return "url" in answer ? { ...answer, ...need } : new Credential(name, answer);
+      return "url" in answer ? { ...answer, ...need } : credentialOf(name, answer);
     }
   } catch (error) {
     if (error instanceof CallFailure) throw error;
@@ -131,41 +129,19 @@ async function askCaller(call: Call, missing: readonly Missing[], round: number)
   return answers.every(({ action }) => action === "accept");
 }
 
-/** The secret is private, so that neither JSON nor a log of the object contains it. */
-class Credential implements ToolCredential {
-  readonly name: string;
-  readonly scopes: readonly string[] | undefined;
-  readonly expiresAt: number | undefined;
-  readonly #token: string;
-  readonly #given: GivenCredential;
-
-  constructor(name: string, given: GivenCredential) {
-    this.name = name;
-    this.scopes = given.scopes;
-    this.expiresAt = given.expiresAt;
-    // Read once: a getter may return another token later, and only this one is removed from results.
-    this.#token = given.token;
-    this.#given = given;
-  }
-
-  get token(): string {
-    return this.#token;
-  }
-
-  get authorization(): string {
-    return `Bearer ${this.token}`;
-  }
-
-  async reject(): Promise<void> {
-    await this.#given.reject?.();
-  }
-
-  toJSON(): string {
-    return `[credential ${this.name}]`;
-  }
+/** Neither JSON, a copy nor a log of the object contains the token, which is not enumerable. */
+function credentialOf(name: string, given: GivenCredential): ToolCredential {
+  // Read once: a getter may return another token later, and only this one is removed from results.
+  const { token, scopes, expiresAt } = given;
+  return Object.defineProperties({ name, scopes, expiresAt } as ToolCredential, {
+    token: { get: () => token },
+    authorization: { get: () => `Bearer ${token}` },
+    reject: { value: async () => void await given.reject?.() },
+    toJSON: { value: () => `[credential ${name}]` },
+  });
 }
 
-/** Returns the credentials that a tool declares. @throws {TypeError} If one is invalid. */
+/** @throws {TypeError} If a credential that the tool declares is invalid. */
 function readNeeds({ id, credentials = {} }: Tool): readonly Need[] {
   const action = `use the credentials of "${id}"`;
   return Object.entries(credentials).map(([name, need]) => {

@@ -62,15 +62,9 @@ export function isStale({ staleAt = Infinity }: Tokens): boolean {
   return staleAt < Date.now();
 }
 
-/** The name of the error if the server rejects the grant: a person must give permission again. */
-const REFUSED = "GrantRefused";
-
 /** Returns the tokens of a request; `undefined` if the server rejects the grant. */
 export function unlessRefused(request: Promise<Tokens>): Promise<Tokens | undefined> {
-  return request.catch((error) => {
-    if (error.name === REFUSED) return undefined;
-    throw error;
-  });
+  return request.catch((error) => error.isRefused ? undefined : Promise.reject(error));
 }
 
 type Fields = Readonly<Record<string, string>>;
@@ -83,7 +77,7 @@ const TIMEOUT_MS = 20_000;
 /** The maximum lifetime of a token: 31 years. */
 const MAX_LIFETIME_S = 1e9;
 
-/** Makes a client for each server. @throws {TypeError} If an option is invalid or missing. */
+/** @throws {TypeError} If an option is invalid or missing. */
 export function createClients(
   action: string,
   providers: { readonly [name: string]: OAuthProvider },
@@ -94,13 +88,11 @@ export function createClients(
   return new Map(clients);
 }
 
-/** One client of one authorization server. */
 export class ProviderClient {
   readonly name: string;
   readonly options: OAuthProvider;
   readonly server: AuthorizationServer;
 
-  /** @throws {TypeError} If an option is unknown, invalid or missing. */
   constructor(action: string, name: string, options: OAuthProvider) {
     const place = (field: string): string => `${field} of "${name}"`;
     if (!/^[\w-]{1,40}$/.test(name)) fail(action, `"${name}" must be 1 to 40 letters or digits`);
@@ -117,12 +109,10 @@ export class ProviderClient {
     };
   }
 
-  /** Returns the given scopes and those of the options. */
   scopesWith(...scopes: readonly string[]): readonly string[] {
     return [...new Set([...this.options.scopes ?? [], ...scopes])];
   }
 
-  /** Exchanges the code in the parameters of a callback. */
   exchangeCode(params: URLSearchParams, redirect_uri: string, verifier: string): Promise<Tokens> {
     // Without an issuer, the source has one server only, and Google always names its issuer.
     if (!this.options.issuer) params.delete("iss");
@@ -134,7 +124,6 @@ export class ProviderClient {
     return this.#request("refresh_token", { refresh_token });
   }
 
-  /** Sends any other grant, with further parameters. */
   grant(type: string, fields: Fields, scopes: readonly string[] = []): Promise<Tokens> {
     const scope = scopes.length === 0 ? {} : { scope: scopes.join(" ") };
     return this.#request(type, { ...this.options.parameters, ...scope, ...fields });
@@ -197,7 +186,7 @@ export class ProviderClient {
       const isRefused = (isAnswer || status === 400) && !(status > 403) &&
         (isJira || !NOT_ABOUT_GRANT.test(why));
       const failure = new Error(`Cannot get a token of "${this.name}": ${why}`);
-      throw Object.assign(failure, isRefused && { name: REFUSED });
+      throw Object.assign(failure, { isRefused });
     }
   }
 }
