@@ -34,8 +34,6 @@ import {
 
 /** Options for {@linkcode skillCatalog}. */
 export interface SkillCatalogOptions {
-  /** The first part of the URIs: with `acme`, `skill://acme/refunds/SKILL.md`. */
-  readonly prefix?: string;
   /** Names in `allowed-tools` that are tools of the clients, such as `Bash`. @default {[]} */
   readonly hostTools?: readonly string[];
   /** Receives problems of files, and skills with an unknown tool. By default, `console.warn`. */
@@ -45,7 +43,6 @@ export interface SkillCatalogOptions {
 const ACTION = "make a catalog of skills";
 
 const CHECKS = {
-  prefix: check.checkWord,
   hostTools: check.checkTexts,
   onWarning: check.checkFunction as check.Check<(warning: SkillWarning) => void>,
 } satisfies { readonly [Name in keyof SkillCatalogOptions]-?: check.Check };
@@ -131,7 +128,6 @@ const ADDITIONS: Readonly<Record<string, string>> = {
 /** The skills of an endpoint. Made by {@linkcode skillCatalog}. */
 export class SkillCatalog implements BridgeSkills {
   readonly #source: SkillFiles;
-  readonly #base: string;
   readonly #options: SkillCatalogOptions;
   readonly #warn: (warning: SkillWarning) => void;
   readonly #extended = new WeakMap<Toolset, Toolset>();
@@ -147,11 +143,10 @@ export class SkillCatalog implements BridgeSkills {
 
   /** @ignore Use {@linkcode skillCatalog}. */
   constructor(source: SkillFiles, options: SkillCatalogOptions) {
-    const { prefix, onWarning } = options;
     this.#source = source;
     this.#options = options;
-    this.#base = prefix === undefined ? "skill://" : `skill://${prefix}/`;
-    const warn = onWarning ?? (({ path, message }) => console.warn(`[skills] ${path}: ${message}`));
+    const warn = options.onWarning ??
+      (({ path, message }) => console.warn(`[skills] ${path}: ${message}`));
     // The texts may come from an imported server.
     this.#warn = ({ path, message }) =>
       callHook(() => warn({ path: cleanText(path, 500), message: cleanText(message, 500) }), noop);
@@ -187,11 +182,9 @@ export class SkillCatalog implements BridgeSkills {
    * @param files The contents by path, or `undefined` to remove the source.
    */
   import(namespace: string, files?: Readonly<Record<string, Uint8Array>>): Promise<void> {
-    const inFolder = files &&
-      Object.entries(files).map(([path, content]) => [`${namespace}/${path}`, content] as const);
-    return this.#changes.run(() =>
-      this.#replace(namespace, inFolder && Object.fromEntries(inFolder))
-    );
+    const own = Object.entries(files ?? {})
+      .map(([path, content]) => [`${namespace}/${path}`, content] as const);
+    return this.#changes.run(() => this.#replace(namespace, files && Object.fromEntries(own)));
   }
 
   /** Serves the skills that the caller of a toolset sees, on a server of the SDK. */
@@ -266,11 +259,7 @@ export class SkillCatalog implements BridgeSkills {
 
   async #load(files: Contents): Promise<Skills> {
     const { memorySkillFiles, SkillsExtension } = await loadLibrary();
-    const { prefix } = this.#options;
-    const catalog = await SkillsExtension.load(memorySkillFiles(files), {
-      ...(prefix !== undefined && { prefix }),
-      onWarning: noop,
-    });
+    const catalog = await SkillsExtension.load(memorySkillFiles(files), { onWarning: noop });
     const tools = catalog.entries.map(({ uri, frontmatter: { name, description } }, number) =>
       makeTool({ namespace: `skill-${number}`, name, description, meta: { uri } })
     );
@@ -307,7 +296,7 @@ export class SkillCatalog implements BridgeSkills {
   }
 
   #pathOf(uri: string): string {
-    return decodeURIComponent(uri).slice(this.#base.length);
+    return decodeURIComponent(uri).slice("skill://".length);
   }
 
   #folderOf({ uri }: Skill): string {

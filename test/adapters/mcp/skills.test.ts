@@ -109,11 +109,11 @@ describe("createMcpEndpoint({ skills })", () => {
 
   it("serves the stored contents of changed files until the catalog is reloaded", async () => {
     const files = { ...FILES };
-    const { mcp, skills } = await serving({ prefix: "acme" }, {}, files);
+    const { mcp, skills } = await serving({}, {}, files);
     files["hello/SKILL.md"] = manifest("hello", "", "Changed.");
     files["late/SKILL.md"] = manifest("late");
     const before = await listed(mcp, "user");
-    assertEquals(before.uris[0], "skill://acme/hello/SKILL.md");
+    assertEquals(before.uris[0], "skill://hello/SKILL.md");
     assertEquals((await before.read(0)).body, "Do it.\n");
     await skills.reload();
     const after = await listed(mcp, "user");
