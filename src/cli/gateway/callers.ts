@@ -12,8 +12,6 @@ export function isOperator(request: Request): boolean {
 }
 
 /**
- * Makes the function that identifies the callers of a file.
- *
  * @param token The token in `PLUE_TOKEN`, and its caller.
  * @returns `undefined` if the file has no callers and there is no token.
  * @throws {CommandError} If a token is too short or occurs twice, or an issuer is invalid.

@@ -12,7 +12,6 @@ import type { SelectionCriteria } from "../../select/mod.ts";
 import {
   attemptOr,
   describeThrown,
-  isObject,
   type Issue,
   pointerStep,
   type ToolLabels,
@@ -113,12 +112,7 @@ export interface PlueFile {
   readonly scopes: ReadonlyMap<string | undefined, readonly NamedSource[]>;
 }
 
-/**
- * Reads a file of settings.
- *
- * @throws {CommandError} If the file cannot be read or is invalid. The message has the line, the column,
- * and the valid values.
- */
+/** @throws {CommandError} The message has the line, the column, and the valid values. */
 export async function readPlueFile(
   path: string,
   env: Readonly<Record<string, string | undefined>>,
@@ -151,13 +145,8 @@ export async function readPlueFile(
     scopes.set(tenant, [...used, ...own]);
   }
   for (const sources of scopes.values()) rejectSameNames(json, sources);
-  const file = {
-    json,
-    settings,
-    folder,
-    scopes,
-    sources: [...new Set([...scopes.values()].flat())],
-  };
+  const all = [...new Set([...scopes.values()].flat())];
+  const file = { json, settings, folder, scopes, sources: all };
   rejectUnknownTenants(file);
   rejectUnused(file);
   return file;
@@ -299,14 +288,9 @@ function withVariables(
       json.reject(pointer, `the environment variable ${name} is missing; set it`);
     });
   }
-  if (Array.isArray(value)) {
-    return value.map((item, index) => withVariables(json, item, `${pointer}/${index}`, env));
-  }
-  if (!isObject(value)) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([name, member]) => [
-      name,
-      withVariables(json, member, pointer + pointerStep(name), env),
-    ]),
+  if (typeof value !== "object" || value === null) return value;
+  const members = Object.entries(value).map(([name, member]) =>
+    [name, withVariables(json, member, pointer + pointerStep(name), env)] as const
   );
+  return Array.isArray(value) ? members.map(([, member]) => member) : Object.fromEntries(members);
 }

@@ -89,15 +89,10 @@ export class Gateway implements AsyncDisposable {
     this.#host = host;
   }
 
-  get service(): Service {
-    return this.#scopeOf(undefined);
-  }
-
   #scopeOf(tenant: string | undefined): Scope {
     return this.#scopes.get(tenant) as Scope;
   }
 
-  /** The tools that a caller of a tenant can have. */
   toolset(tenant?: string): Toolset {
     const { shown, selection, registry } = this.#scopeOf(tenant);
     return shown(registry.select(selection));
@@ -159,13 +154,7 @@ export class Gateway implements AsyncDisposable {
     for (const { registry } of this.#scopes.values()) registry.refresh();
   }
 
-  /**
-   * Serves the settings of a file instead of the current ones. Running calls continue. Sources with
-   * the same settings stay open.
-   *
-   * @param settings The settings of the flags and of the file.
-   * @throws {CommandError} If the file cannot be used. Nothing has changed then.
-   */
+  /** Running calls continue, and sources with the same settings stay open. An error changes nothing. */
   async apply(file: PlueFile, settings: ServeSettings): Promise<void> {
     const before = this.#file;
     // These fields apply at the start only.
@@ -233,10 +222,9 @@ export class Gateway implements AsyncDisposable {
 
   async #answer(request: Request, env: unknown): Promise<Response> {
     const [, tenant] = /^\w+:\/\/[^/]+\/t\/([^/?#]+)/.exec(request.url) ?? [];
-    const { mounted = this.service.app } = tenant === undefined
-      ? {}
-      : this.#scopes.get(tenant) ?? this.#scopes.get(NOBODY) ?? {};
-    return await mounted.fetch(request, env as object);
+    const { app } = this.#scopeOf(undefined);
+    const scope = tenant !== undefined && (this.#scopes.get(tenant) ?? this.#scopes.get(NOBODY));
+    return await (scope ? scope.mounted : app).fetch(request, env as object);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -429,11 +417,7 @@ function dispatchOf(
   };
 }
 
-/**
- * Reads the rules of a file.
- *
- * @throws {CommandError} If a rule is invalid. The message has its line and column.
- */
+/** @throws {CommandError} If a rule is invalid. The message has its line and column. */
 export function checkRules(
   { json, settings: { rules: documents = [] } }: PlueFile,
   options: RulesOptions = {},

@@ -10,12 +10,7 @@ export interface Problem {
   readonly message: string;
 }
 
-/**
- * Returns the names in the settings of a source that none of its tools has.
- *
- * @param tools The names of the imported tools.
- * @param omitted The names that the source has, and that the filters may omit.
- */
+/** @param omitted The names that the source has, and that the filters may omit. */
 export function unknownNames(
   { pointer: start, settings: { include = [], exclude = [], views = [], risk } }: NamedSource,
   tools: readonly string[],

@@ -28,17 +28,15 @@ export interface Operated {
   status(): readonly SourceStatus[];
   /** Approves tools. Rejects if one of them is not held back, or has another definition now. */
   approve(approval: Approval, principal: string): Promise<void>;
-  /** Returns the metrics of the tenants in the file. */
   metrics(): readonly (readonly [tenant: string, DispatcherMetrics])[];
 }
 
 const issuesOf = explainWithoutEngine(schema);
 
 /**
- * Makes the part that shows the sources to callers with `explain`, and approves tools for callers with
- * `operator`. A caller of a tenant approves only tools of the tenant's own sources, because the other
- * sources are shared. Sources are added, changed and removed in the file only. Callers without a tenant
- * also see the sum of the calls of each tenant, in JSON or in text for Prometheus.
+ * Shows the sources to callers with `explain`, and approves tools for callers with `operator`. A caller
+ * of a tenant approves only tools of its own sources, because the other sources are shared. Callers
+ * without a tenant also see the sum of the calls of each tenant, in JSON or in text for Prometheus.
  */
 export function serveOperators(gateway: Operated, tenant: string | undefined): HttpPart {
   const isOwn = (source: Pick<Approval, "tenant">): boolean =>

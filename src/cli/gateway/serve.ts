@@ -74,11 +74,7 @@ export async function serveFile(
       terminal.note(`Applied ${path}: ${summary(gateway)}`);
     } catch (error) {
       const why = cleanText(describeThrown(error, 4_000), 4_000);
-      terminal.note(
-        `${
-          why.replace(/\.?$/, why.endsWith("?") ? "" : ".")
-        } The previous settings are still served`,
-      );
+      terminal.note(`${why.replace(/[^.?]$/, "$&.")} The previous settings are still served`);
     }
   };
   using _followed = follow(path, flags.watch, started, reload);

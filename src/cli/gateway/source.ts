@@ -24,7 +24,7 @@ import {
 } from "../../tool/mod.ts";
 import { type DocumentOptions, END_MS, type LoadedTools, loadTools } from "../sources/mod.ts";
 import type { CommandIo } from "../terminal.ts";
-import { fullName, type NamedSource } from "./file.ts";
+import { fullName, type NamedSource, type SourceSettings } from "./file.ts";
 import { type Problem, unknownNames } from "./names.ts";
 
 export interface SourceContext {
@@ -40,14 +40,7 @@ export interface SourceContext {
   log(text: string, isReady: boolean): void;
   /** Returns the tools of the first load of a module. They are disposed of when plue ends. */
   keep(key: string, loaded: LoadedTools): LoadedTools;
-  /** Called after each change of the tools or the state. */
   onChange(source: Source): void;
-}
-
-/** A tool and its views; without the tool, if a view replaces it. */
-interface MadeViews {
-  readonly tools: readonly Tool[];
-  readonly problems: readonly string[];
 }
 
 /** The delays before a document or a service at a URL is read again; the last one for large documents. */
@@ -61,7 +54,7 @@ export class Source implements AsyncDisposable {
   /** Resolves after the first attempt. Rejects if no other attempt can succeed. */
   readonly opened: Promise<void>;
   readonly #context: SourceContext;
-  readonly #views = new WeakMap<Tool, MadeViews>();
+  readonly #views = new WeakMap<Tool, ReturnType<typeof viewsOf>>();
   /** The names of all tools of the source, if it has filters. */
   readonly #names = new Set<string>();
   #registry: Registry = new ToolRegistry();
@@ -104,7 +97,7 @@ export class Source implements AsyncDisposable {
 
   #serve(): readonly Tool[] {
     const tools = this.#registry.tools.flatMap((tool) =>
-      once(this.#views, tool, () => this.#view(tool)).tools
+      once(this.#views, tool, () => viewsOf(tool, this.named.settings)).tools
     );
     if (this.#reason === undefined) return tools;
     // Without the reason, which may have an internal address: callers read this.
@@ -272,16 +265,10 @@ export class Source implements AsyncDisposable {
     const { beside } = this.#context;
     const filter = (name: string): boolean => {
       if (this.#names.size < MAX_NAMES) this.#names.add(name);
-      return this.#isServed(name) || views.some(({ tool }) => tool === name);
+      return isServed(name, this.named.settings) || views.some(({ tool }) => tool === name);
     };
     const filters = (include ?? exclude) && { include: filter };
     return { ...filters, ...defined({ risk, roles, scopes }), beside };
-  }
-
-  /** Returns true if the filters do not omit a tool. Its views are served in any case. */
-  #isServed(name: string): boolean {
-    const { include, exclude } = this.named.settings;
-    return include?.includes(name) !== false && exclude?.includes(name) !== true;
   }
 
   #setReason(reason: string | undefined): void {
@@ -299,22 +286,27 @@ export class Source implements AsyncDisposable {
     this.#tools = undefined;
     if (!this.#isClosed) this.#context.onChange(this);
   }
+}
 
-  #view(tool: Tool): MadeViews {
-    const { views = [] } = this.named.settings;
-    const own = views.filter((view) => view.tool === tool.name);
-    const isReplaced = views.some((view) => (view.name ?? view.tool) === tool.name);
-    const tools = isReplaced || !this.#isServed(tool.name) ? [] : [tool];
-    const problems: string[] = [];
-    for (const { tool: _, ...options } of own) {
-      try {
-        tools.push(viewOf(tool, options));
-      } catch (error) {
-        problems.push(describeThrown(error, 1_000));
-      }
+/** Returns true if the filters do not omit a tool. Its views are served in any case. */
+function isServed(name: string, { include, exclude }: SourceSettings): boolean {
+  return include?.includes(name) !== false && exclude?.includes(name) !== true;
+}
+
+/** Returns a tool and its views; without the tool, if a view replaces it. */
+function viewsOf(tool: Tool, settings: SourceSettings) {
+  const { views = [] } = settings;
+  const isReplaced = views.some((view) => (view.name ?? view.tool) === tool.name);
+  const tools = isReplaced || !isServed(tool.name, settings) ? [] : [tool];
+  const problems: string[] = [];
+  for (const { tool: name, ...options } of views) {
+    try {
+      if (name === tool.name) tools.push(viewOf(tool, options));
+    } catch (error) {
+      problems.push(describeThrown(error, 1_000));
     }
-    return { tools, problems };
   }
+  return { tools, problems };
 }
 
 /** Describes a source without its arguments, path and query, which may contain secrets. */
