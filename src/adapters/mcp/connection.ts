@@ -134,11 +134,8 @@ export class McpConnection {
       return (await client.listTools(undefined, options)).tools;
     } catch (error) {
       signal?.throwIfAborted();
-      const { OAuthClientFlowError, OAuthError, UnauthorizedError } = await loadClient();
-      const isOAuth = [OAuthClientFlowError, OAuthError, UnauthorizedError]
-        .some((one) => error instanceof one);
       // The tokens of callers may be valid.
-      if (isOAuth || Object(error).status === 401) throw error;
+      if (await statusOf(error) === 401) throw error;
       const kind = await kindOf(error, client);
       const isLost = kind === "not sent" ||
         kind !== "answered" && !await answers(client, this.#stop.signal);
@@ -334,7 +331,8 @@ async function sendCall(
   context: ToolContext,
 ): Promise<unknown> {
   const { signal } = context;
-  let mayHaveRun = false;
+  // The server has run a part of the tool before it asked.
+  let mayHaveRun = retry.inputResponses !== undefined;
   for (let isFirst = true;; isFirst = false) {
     const client = await connection.client(signal);
     connection.calls++;
@@ -354,13 +352,13 @@ async function sendCall(
         return ToolResult.error("unavailable", message, { ran: mayHaveRun ? "unknown" : "no" });
       }
       // The reason may be a revoked token instead of the session. A caller's own token is then replaced.
-      const isUnauthorized = Object(error).status === 401;
+      const status = await statusOf(error);
+      const isUnauthorized = status === 401;
       const kind = isUnauthorized && !isShared ? "answered" : await kindOf(error, client);
       // Other calls use the connection, too, so the failure of one request does not end it.
       const isUsable = kind !== "not sent" && kind !== "answered" && await answers(client, signal);
       signal.throwIfAborted();
       if (kind === "answered" || (kind === "unknown session" && isUsable)) {
-        const { status = "requiredScope" in Object(error) ? 403 : undefined } = Object(error);
         const code = REJECTIONS.get(status);
         const why = code === undefined ? "returned an error" : `sent HTTP status ${status}`;
         const message = `Cannot call "${name}": the MCP server ${why}. ${describeThrown(error)}`;
@@ -444,11 +442,20 @@ const NOT_LOST: ReadonlySet<unknown> = new Set([
   "CLIENT_HTTP_AUTHENTICATION",
 ]);
 
+/** Returns the HTTP status that an error means: for some, the SDK has errors without a status. */
+async function statusOf(error: unknown): Promise<unknown> {
+  const { InsufficientScopeError, OAuthClientFlowError, OAuthError, UnauthorizedError } =
+    await loadClient();
+  if (error instanceof InsufficientScopeError) return 403;
+  const isOAuth = [OAuthClientFlowError, OAuthError, UnauthorizedError]
+    .some((one) => error instanceof one);
+  return isOAuth ? 401 : Object(error).status;
+}
+
 async function kindOf(error: unknown, client: Client): Promise<FailureKind> {
-  const { InsufficientScopeError, ProtocolError, SdkError, SdkHttpError } = await loadClient();
+  const { ProtocolError, SdkError, SdkHttpError } = await loadClient();
   // A `RangeError` means that the response is too large.
-  const answers = [InsufficientScopeError, ProtocolError, RangeError];
-  if (answers.some((one) => error instanceof one)) return "answered";
+  if (error instanceof ProtocolError || error instanceof RangeError) return "answered";
   if (error instanceof SdkHttpError) {
     // The Rust SDK sends status 401.
     const mayBeSession = [401, ...LOST_SESSION].includes(error.status);
@@ -458,6 +465,8 @@ async function kindOf(error: unknown, client: Client): Promise<FailureKind> {
     }
     return error.status < 500 ? "answered" : "lost";
   }
+  // The server, or the import's own authentication, has rejected the request.
+  if (REJECTIONS.has(await statusOf(error))) return "answered";
   if (wasNotSent(error)) return "not sent";
   return error instanceof SdkError && NOT_LOST.has(error.code) ? "answered" : "lost";
 }

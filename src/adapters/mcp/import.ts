@@ -374,7 +374,6 @@ class McpImport implements ImportedMcpServer {
         maxBytes: this.#maxBytes,
         onError: (error) => this.#report(error),
       });
-      const waitedMs = systemClock.now() - readAt;
       const standIns = this.#skills.map(({ tool }) => tool);
       const offered = {
         ...imported,
@@ -383,6 +382,7 @@ class McpImport implements ImportedMcpServer {
       };
       const checked = await pins?.check(offered, namespace) ??
         { ...offered, held: [], approve: withoutPins };
+      const waitedMs = systemClock.now() - readAt;
       if (this.#isClosed) return;
       this.#text = text;
       this.#listed = new Map(listedTools.map((tool) => [tool.name, withoutOutput(tool)]));

@@ -91,15 +91,17 @@ function httpOpener(
     open: (signal) =>
       openWith(signal, limits, async (unasked, requests) => {
         const { StreamableHTTPClientTransport } = await loadClient();
-        return new StreamableHTTPClientTransport(url, {
+        const timers = new Set<ReturnType<typeof setTimeout>>();
+        const transport = new StreamableHTTPClientTransport(url, {
           // The server chooses the delay before its stream is reopened. The delay may be 0.
           reconnectionScheduler(reconnect, delay, attempt) {
             // Calls whose responses are due may each reopen their streams once a second.
             const least = requests.size > 0 ? 1_000 : pace.next();
-            const timer = setTimeout(
-              reconnect,
-              Math.max(Math.min(delay, LONGEST_RECONNECT_MS), least),
-            );
+            const timer = setTimeout(() => {
+              timers.delete(timer);
+              reconnect();
+            }, Math.max(Math.min(delay, LONGEST_RECONNECT_MS), least));
+            timers.add(timer);
             // After two attempts, the timer no longer keeps the process running.
             if (attempt > 1) Object(timer).unref?.();
             return () => clearTimeout(timer);
@@ -109,6 +111,13 @@ function httpOpener(
           ...options,
           fetch: watchStream(boundedFetch(options.fetch, limits.maxBytes, unasked), onReopened),
         });
+        const close = transport.close.bind(transport);
+        // The SDK clears only the last of several timers.
+        transport.close = () => {
+          timers.forEach(clearTimeout);
+          return close();
+        };
+        return transport;
       }),
   };
 }

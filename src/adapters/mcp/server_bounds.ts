@@ -178,6 +178,9 @@ export function boundedFetch(
 /** The size of the parts in which a body is read: a large chunk may have many short events. */
 const PART_BYTES = 16_384;
 
+/** The cost of a response, in the unit of `messageMeter`, that neither pauses nor counts. */
+const FREE_COST = 1_048_576;
+
 /**
  * Bounds a body. With `unasked`, bounds each event of a stream, and the stream with the response to a
  * request. Beyond a bound, the SDK receives an error as the response, because otherwise it would wait
@@ -189,7 +192,7 @@ function boundedBody(
   id?: string | number,
 ): TransformStream<Uint8Array, Uint8Array> {
   const add = messageMeter(maxBytes, unasked !== undefined);
-  let total = 0;
+  let [total, totalCost] = [0, 0];
   return new TransformStream({
     async transform(chunk, controller) {
       for (let at = 0; at < chunk.byteLength; at += PART_BYTES) {
@@ -205,10 +208,13 @@ function boundedBody(
           controller.enqueue(encoder.encode(`\n\ndata: ${answer}\n\n`));
           return controller.terminate();
         }
+        totalCost += cost;
+        // Calls with many events must not delay the short responses of others.
+        const counted = id === undefined || totalCost > FREE_COST ? unasked : undefined;
         // Several streams may wait for the end of the same pause.
-        while (unasked?.pause !== undefined) await unasked.pause;
+        while (counted?.pause !== undefined) await counted.pause;
         controller.enqueue(part);
-        unasked?.read(cost);
+        counted?.read(cost);
       }
     },
   });

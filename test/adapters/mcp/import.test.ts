@@ -435,6 +435,29 @@ describe("importMcpServer({ mayAsk })", () => {
     assertEquals([requests, runs()], [3, 1]);
   });
 
+  it("does not report a call as not run, if the server rejects it after its question", async () => {
+    for (const status of [401, 403, 429]) {
+      const { mcp } = farAsking();
+      const registry = new ToolRegistry();
+      let requests = 0;
+      await using _server = await importFar(mcp, {
+        ...{ registry, mayAsk: true },
+        http: {
+          fetch: (url, init) =>
+            String(init?.body).includes("tools/call") && ++requests === 2
+              ? Promise.resolve(new Response("", { status }))
+              : fetchFrom(mcp)(url, init),
+        },
+      });
+      const onQuestion = () => ({ action: "accept", content: { name: "Ann" } } as const);
+      const result = await new ToolDispatcher(registry).dispatch({ name: "far:greet" }, {
+        onQuestion,
+      });
+      assert(!result.ok);
+      assertEquals([result.error.code, result.error.ran, requests], ["threw", "yes", 2]);
+    }
+  });
+
   for (const principal of ["ann", undefined]) {
     const ends = principal === undefined ? "forwards" : "denies";
     const caller = principal === undefined ? "the only caller" : "one of several callers";

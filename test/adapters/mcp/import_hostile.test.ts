@@ -273,6 +273,39 @@ describe("an imported server that sends too much", () => {
   });
 });
 
+it("a closed import does not wait until its streams would be reopened", async () => {
+  const original = globalThis.setTimeout;
+  const waiting = new Set<unknown>();
+  const LATER_MS = 23_456;
+  const retry = () => new Response(`retry: ${LATER_MS}\n\n`, { headers: EVENTS });
+  const polled = Promise.withResolvers<void>();
+  const { clearTimeout: clear } = globalThis;
+  globalThis.setTimeout = ((callback: () => void, ms?: number) => {
+    const timer = original(callback, ms);
+    if (ms === LATER_MS) waiting.add(timer);
+    if (waiting.size === 2) polled.resolve();
+    return timer;
+  }) as typeof setTimeout;
+  globalThis.clearTimeout = (timer) => {
+    waiting.delete(timer);
+    clear(timer);
+  };
+  try {
+    const { server, call } = await calling(
+      () => new Response(`retry: ${LATER_MS}\nid: 1\ndata: \n\n`, { headers: EVENTS }),
+      {},
+      retry,
+    );
+    const result = call();
+    await polled.promise;
+    await server.close();
+    assertEquals(waiting.size, 0);
+    assertEquals((await result).ok, false);
+  } finally {
+    Object.assign(globalThis, { setTimeout: original, clearTimeout: clear });
+  }
+});
+
 it("an HTTP request ends when the revision of a server is known, although the server leaves it open", async () => {
   const ended = Promise.withResolvers<void>();
   const respond = fetchRaw(({ id }) => resultOf(id, { tools: [] }));
@@ -372,6 +405,41 @@ describe("an imported server that answers a caller with status 401", () => {
       await server.close();
     });
   }
+
+  it("is not lost if the token of the host's own provider was revoked", async () => {
+    let isRevoked = false;
+    const answer = fetchRaw(({ id, method }) =>
+      isRevoked
+        ? new Response("", { status: 401 })
+        : resultOf(id, method === "tools/list" ? { tools: [tool("call")] } : { content: [] })
+    );
+    const authProvider = {
+      redirectUrl: "http://host.example/callback",
+      clientMetadata: { redirect_uris: ["http://host.example/callback"] },
+      clientInformation: () => ({ client_id: "host" }),
+      tokens: () => ({ access_token: "token", token_type: "Bearer" }),
+      saveTokens: () => {},
+      saveCodeVerifier: () => {},
+      codeVerifier: () => "verifier",
+      redirectToAuthorization: () => {},
+    };
+    const fetch: typeof answer = (url, init) =>
+      String(url) === URL_OF_SERVER
+        ? answer(url, init)
+        : Promise.resolve(new Response("", { status: 404 }));
+    const registry = new ToolRegistry();
+    const states: unknown[] = [];
+    const onState = (error: unknown): void => void states.push(error);
+    await using _server = await importFrom(fetch, {
+      ...{ registry, onState },
+      http: { fetch, authProvider },
+    });
+    isRevoked = true;
+    const result = await new ToolDispatcher(registry).dispatch({ name: "far:call" });
+    assert(!result.ok);
+    assertEquals([result.error.code, result.error.ran], ["denied", "no"]);
+    assertEquals(states, [undefined]);
+  });
 
   for (const [status, retryable] of [[401, false], [503, true]] as const) {
     it(`is reported once per attempt to connect for all waiting calls, with status ${status}`, async () => {
@@ -997,6 +1065,27 @@ describe("boundedFetch()", () => {
     assertEquals(first?.value?.byteLength, 16 * KB);
     assert(unasked.pause !== undefined);
     await reader?.cancel();
+  });
+
+  it("pauses streams of many events, or without a request, but no short response", async () => {
+    const event = "data: {}\n\n";
+    const call = { body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call" }) };
+    const clock = new FakeClock();
+    const unasked = new UnaskedMessages(clock);
+    unasked.read(16 * KB * KB + 1);
+    const ended: string[] = [];
+    const read = async (name: string, text: string, init?: { body: string }) => {
+      const headers = { "content-type": "text/event-stream" };
+      const response = new Response(text, { headers });
+      const fetch = boundedFetch(() => Promise.resolve(response), KB * KB, unasked);
+      assertEquals(await (await fetch("http://a.example", init)).text(), text);
+      ended.push(name);
+    };
+    const others = [read("long", event.repeat(100), call), read("notification", event)];
+    await read("short", event, call);
+    assertEquals(ended, ["short"]);
+    await clock.pass(1_000);
+    await Promise.all(others);
   });
 
   it("bounds the JSON values of a message, but not the signs in its texts", async () => {
