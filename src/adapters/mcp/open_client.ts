@@ -227,9 +227,9 @@ function commandOpener(source: McpCommand, limits: ClientLimits): ClientOpener {
             if (program !== undefined) keepRunning(opener, program);
             await starting;
             const pace = (): void => {
-              if (unasked.pause === undefined) return program?.stdout.resume();
+              if (!unasked.isPaused) return program?.stdout.resume();
               program?.stdout.pause();
-              void unasked.pause.then(() => {
+              void unasked.waitForPause().then(() => {
                 started.processReadBuffer();
                 pace();
               });

@@ -45,15 +45,20 @@ export class UnaskedMessages {
   #count = 0;
   #bytes = 0;
   #since = -Infinity;
-  #pause: Promise<void> | undefined;
+  #pausedUntil = -Infinity;
 
   constructor(clock: Clock = systemClock) {
     this.#clock = clock;
   }
 
-  /** Resolves at the end of the pause; `undefined` without a pause. */
-  get pause(): Promise<void> | undefined {
-    return this.#pause;
+  get isPaused(): boolean {
+    return this.#clock.now() < this.#pausedUntil;
+  }
+
+  /** Waits for the end of the pause, with a timer of its own: on Workers, a timer ends with its request. */
+  waitForPause(): Promise<void> {
+    const ms = Math.max(this.#pausedUntil - this.#clock.now(), 0);
+    return new Promise((resolve) => void this.#clock.setTimeout(resolve, ms));
   }
 
   /** True while a response is due. */
@@ -71,32 +76,21 @@ export class UnaskedMessages {
   }
 
   add(): void {
-    const now = this.#beginSecond();
-    if (++this.#count >= 1_000) this.#pauseAt(now);
+    this.#beginSecond();
+    if (++this.#count >= 1_000) this.#pausedUntil = this.#since + 1_000;
   }
 
   read(bytes: number): void {
-    const now = this.#beginSecond();
+    this.#beginSecond();
     this.#bytes += bytes;
-    if (this.#bytes > MAX_MESSAGE_BYTES) this.#pauseAt(now);
+    if (this.#bytes > MAX_MESSAGE_BYTES) this.#pausedUntil = this.#since + 1_000;
   }
 
-  #beginSecond(): number {
+  #beginSecond(): void {
     const now = this.#clock.now();
-    if (now - this.#since >= 1_000) {
-      this.#since = now;
-      this.#count = this.#bytes = 0;
-    }
-    return now;
-  }
-
-  #pauseAt(now: number): void {
-    this.#pause ??= new Promise((resolve) =>
-      this.#clock.setTimeout(() => {
-        this.#pause = undefined;
-        resolve();
-      }, 1_000 - (now - this.#since))
-    );
+    if (now - this.#since < 1_000) return;
+    this.#since = now;
+    this.#count = this.#bytes = 0;
   }
 }
 
@@ -212,7 +206,7 @@ function boundedBody(
         // Calls with many events must not delay the short responses of others.
         const counted = id === undefined || totalCost > FREE_COST ? unasked : undefined;
         // Several streams may wait for the end of the same pause.
-        while (counted?.pause !== undefined) await counted.pause;
+        while (counted?.isPaused) await counted.waitForPause();
         controller.enqueue(part);
         counted?.read(cost);
       }
@@ -268,7 +262,7 @@ export function readLines(
       lines = [];
     },
     readMessage(): JSONRPCMessage | null {
-      while (lines.length > 1 && unasked.pause === undefined) {
+      while (lines.length > 1 && !unasked.isPaused) {
         try {
           return read(lines.shift() as string);
         } catch (error) {

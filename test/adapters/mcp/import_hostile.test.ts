@@ -941,7 +941,9 @@ describe("readLines()", () => {
       };
       assertEquals(readAll(), null);
       assertEquals(count, 1_000);
+      const over = unasked.waitForPause();
       await clock.pass(1_000);
+      await over;
       assertEquals(readAll(), { id: 1 });
     }
   });
@@ -997,21 +999,36 @@ describe("UnaskedMessages", () => {
       const unasked = new UnaskedMessages(clock);
       if (count === "read") unasked.read(least);
       else for (let added = 0; added < least; added++) unasked.add();
-      assertEquals(unasked.pause, undefined);
+      assertEquals(unasked.isPaused, false);
       unasked[count](1);
-      assert(unasked.pause !== undefined);
+      assert(unasked.isPaused);
+      const over = unasked.waitForPause();
       await clock.pass(1_000);
-      assertEquals(unasked.pause, undefined);
+      await over;
+      assertEquals(unasked.isPaused, false);
     }
+  });
+
+  it("ends a pause for each wait, also if the timer of an earlier wait never fires", async () => {
+    const clock = new FakeClock();
+    const unasked = new UnaskedMessages(clock);
+    unasked.read(16 * KB * KB + 1);
+    void unasked.waitForPause();
+    // On Workers, a timer ends with its request.
+    clock.timers.clear();
+    const over = unasked.waitForPause();
+    await clock.pass(1_000);
+    await over;
+    assertEquals(unasked.isPaused, false);
   });
 
   it("counts only responses without a request", () => {
     const unasked = new UnaskedMessages();
     for (let count = 0; count < 2_000; count++) unasked.ask();
     for (let count = 0; count < 2_000; count++) unasked.answer();
-    assertEquals(unasked.pause, undefined);
+    assertEquals(unasked.isPaused, false);
     for (let count = 0; count < 1_000; count++) unasked.answer();
-    assert(unasked.pause !== undefined);
+    assert(unasked.isPaused);
   });
 });
 
@@ -1063,7 +1080,7 @@ describe("boundedFetch()", () => {
     const reader = body?.getReader();
     const first = await reader?.read();
     assertEquals(first?.value?.byteLength, 16 * KB);
-    assert(unasked.pause !== undefined);
+    assert(unasked.isPaused);
     await reader?.cancel();
   });
 
