@@ -327,6 +327,7 @@ function holdBack(id: string, held: Omit<HeldTool, "id" | "tool">): HeldTool {
     risk: "critical",
     isAvailable: false,
     unavailableReason: reason,
+    meta: { provider: { name: (held.after ?? held.before)?.["name"] } },
   });
   return Object.freeze({ ...held, id, reason, changes: Object.freeze(held.changes), tool });
 }

@@ -1,5 +1,6 @@
 /** Names of tools in a file that no tool has: a misspelt rule or filter would have no effect. */
 
+import { hintsOf } from "../../formats/mod.ts";
 import { readRules, type RuleDocument } from "../../adapters/rules/mod.ts";
 import { clip, isObject, isText, nearText, pointerStep, type Tool } from "../../tool/mod.ts";
 import type { NamedSource, PlueSettings } from "./file.ts";
@@ -10,31 +11,30 @@ export interface Problem {
   readonly message: string;
 }
 
-/** @param omitted The names that the source has, and that the filters may omit. */
+/** Returns the name of a tool in its source, which need not be a valid one, and its name in plue. */
+export function namesOf(tool: Tool): readonly [inSource: string, here: string] {
+  return [hintsOf(tool).name ?? tool.name, tool.name];
+}
+
+/** @param offered The names of all tools that the source has. */
 export function unknownNames(
   { pointer: start, settings: { include = [], exclude = [], views = [], risk } }: NamedSource,
-  tools: readonly string[],
-  omitted: ReadonlySet<string>,
+  tools: readonly Tool[],
+  offered: ReadonlySet<string>,
 ): readonly Problem[] {
-  const find = (
-    known: ReadonlySet<string>,
-    named: readonly (readonly [pointer: string, name: string])[],
-  ): readonly Problem[] =>
-    named.filter(([, name]) => !known.has(name)).map(([pointer, name]) => ({
-      pointer: start + pointer,
-      message: `The source has no tool "${clip(name)}"${didYouMean(name, known)}`,
-    }));
-  return [
-    ...find(omitted, [
-      ...include.map((name, index) => [`/include/${index}`, name] as const),
-      ...exclude.map((name, index) => [`/exclude/${index}`, name] as const),
-    ]),
-    ...find(new Set(tools), [
-      ...views.map(({ tool }, index) => [`/views/${index}/tool`, tool] as const),
-      ...(isObject(risk) ? Object.keys(risk) : []).filter((name) => name !== "*")
-        .map((name) => [`/risk${pointerStep(name)}`, name] as const),
-    ]),
+  const inSource = new Set(tools.map((tool) => namesOf(tool)[0]));
+  const either = new Set(tools.flatMap(namesOf));
+  const named = [
+    ...include.map((name, index) => [`/include/${index}`, name, offered] as const),
+    ...exclude.map((name, index) => [`/exclude/${index}`, name, offered] as const),
+    ...views.map(({ tool }, index) => [`/views/${index}/tool`, tool, either] as const),
+    ...(isObject(risk) ? Object.keys(risk) : []).filter((name) => name !== "*")
+      .map((name) => [`/risk${pointerStep(name)}`, name, inSource] as const),
   ];
+  return named.filter(([, name, known]) => !known.has(name)).map(([pointer, name, known]) => ({
+    pointer: start + pointer,
+    message: `The source has no tool "${clip(name)}"${didYouMean(name, known)}`,
+  }));
 }
 
 /** Returns the patterns of rules that fit none of the tools. */

@@ -25,7 +25,7 @@ import {
 import { type DocumentOptions, END_MS, type LoadedTools, loadTools } from "../sources/mod.ts";
 import type { CommandIo } from "../terminal.ts";
 import { fullName, type NamedSource, type SourceSettings } from "./file.ts";
-import { type Problem, unknownNames } from "./names.ts";
+import { namesOf, type Problem, unknownNames } from "./names.ts";
 
 export interface SourceContext {
   readonly io: CommandIo;
@@ -137,18 +137,13 @@ export class Source implements AsyncDisposable {
       ...[...rejected, ...warnings].map(({ message }) => message),
       ...tools.flatMap((tool) => this.#views.get(tool)?.problems ?? []),
     ];
-    const known = [...tools, ...this.#held].map(({ id }) => id.slice(id.indexOf(":") + 1));
     return [
       ...messages.map((message) => ({ message })),
-      ...this.isReady ? unknownNames(this.named, known, this.#names) : [],
+      ...this.isReady ? unknownNames(this.named, tools, this.#names) : [],
     ];
   }
 
-  /**
-   * Approves tools that the pins hide, as they were when somebody saw their digests.
-   *
-   * @throws {TypeError} If a tool is not held back, or has changed since.
-   */
+  /** @throws {TypeError} If a tool is not held back, or has changed since its digest was seen. */
   async approve(tools: readonly Pick<HeldTool, "id" | "digest">[]): Promise<void> {
     const entries = tools.map(({ id, digest }) => {
       const entry = this.#held.find((one) => one.id === id && one.digest === digest);
@@ -265,7 +260,7 @@ export class Source implements AsyncDisposable {
     const { beside } = this.#context;
     const filter = (name: string): boolean => {
       if (this.#names.size < MAX_NAMES) this.#names.add(name);
-      return isServed(name, this.named.settings) || views.some(({ tool }) => tool === name);
+      return isServed(this.named.settings, name) || views.some(({ tool }) => tool === name);
     };
     const filters = (include ?? exclude) && { include: filter };
     return { ...filters, ...defined({ risk, roles, scopes }), beside };
@@ -289,19 +284,22 @@ export class Source implements AsyncDisposable {
 }
 
 /** Returns true if the filters do not omit a tool. Its views are served in any case. */
-function isServed(name: string, { include, exclude }: SourceSettings): boolean {
-  return include?.includes(name) !== false && exclude?.includes(name) !== true;
+function isServed({ include, exclude }: SourceSettings, name: string, here = name): boolean {
+  return include?.includes(name) !== false && ![name, here].some((one) => exclude?.includes(one));
 }
 
 /** Returns a tool and its views; without the tool, if a view replaces it. */
 function viewsOf(tool: Tool, settings: SourceSettings) {
   const { views = [] } = settings;
-  const isReplaced = views.some((view) => (view.name ?? view.tool) === tool.name);
-  const tools = isReplaced || !isServed(tool.name, settings) ? [] : [tool];
+  const names = namesOf(tool);
+  const isReplaced = views.some((view) =>
+    view.name === undefined ? names.includes(view.tool) : view.name === tool.name
+  );
+  const tools = isReplaced || !isServed(settings, ...names) ? [] : [tool];
   const problems: string[] = [];
   for (const { tool: name, ...options } of views) {
     try {
-      if (name === tool.name) tools.push(viewOf(tool, options));
+      if (names.includes(name)) tools.push(viewOf(tool, options));
     } catch (error) {
       problems.push(describeThrown(error, 1_000));
     }

@@ -50,6 +50,39 @@ describe("the names of tools in a plue.json", () => {
     assertEquals((await check(settings, "--strict")).code, 1);
   });
 
+  it("are the names of the source, even if these are no valid names of tools", async () => {
+    const ids = ["repos/get", "repos/list", "repos/lock", "repos/drop", undefined];
+    const paths = ids.map((operationId, index) => [`/p${index}`, { get: { operationId } }]);
+    const info = { title: "A", version: "1" };
+    const document = { openapi: "3.1.0", info, paths: Object.fromEntries(paths) };
+    await files.write("repos.json", document);
+    const settings = (more: object) => ({
+      sources: { api: { ...{ from: "repos.json", baseUrl: "https://example.com" }, ...more } },
+      selection: { maxRisk: "high" },
+    });
+    await using served = await gateway(
+      "repos-plue.json",
+      settings({
+        include: ["repos/get", "repos/list", "repos_lock", "GET /p4"],
+        exclude: ["repos/list"],
+        risk: { "repos/get": "critical", "repos_get": "low", "GET /p4": "safe" },
+        views: [{ tool: "repos/lock", name: "lock" }, { tool: "repos_drop", name: "drop" }],
+      }),
+    );
+    assertEquals(await served.tools(), ["api:get_p4", "api:lock"]);
+    await served.printed(/no tool "repos_lock"; did you mean "repos\/lock"\?/);
+    await served.printed(/no tool "repos_drop"/);
+    await served.printed(/no tool "repos_get"; did you mean "repos\/get"\?/);
+    const views = [{ tool: "repos/get", bind: {} }, { tool: "repos_list", name: "list" }];
+    await files.write(
+      "repos-plue.json",
+      settings({ exclude: ["repos_lock", "repos/drop"], views }),
+    );
+    await served.printed(/Applied/);
+    const all = ["api:get_p4", "api:list", "api:repos_get", "api:repos_list"];
+    assertEquals(await served.tools(), all);
+  });
+
   it("are not reported if tools, views or run_code have them", async () => {
     const settings = {
       sources: {
