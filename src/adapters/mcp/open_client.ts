@@ -11,7 +11,7 @@ import type {
   StreamableHTTPClientTransportOptions,
   Transport,
 } from "@modelcontextprotocol/client";
-import { abortable, clip, systemClock } from "../../tool/mod.ts";
+import { abortable, clip, noop, systemClock } from "../../tool/mod.ts";
 import { causesOf, IS_DENO, messagesOf } from "../http/runtime.ts";
 import { withoutSecrets } from "../http/redact.ts";
 import { loadClient } from "./client_library.ts";
@@ -384,6 +384,8 @@ async function newClient(
       return { jsonrpc: "2.0", id: response.id, error: { code: -32_000, message } };
     }
   }
+  // The SDK prints the raw names of the tools that it removes here. The import rejects them itself.
+  Object.assign(BoundedClient.prototype, { _excludeInvalidXMcpHeaderTools: noop });
   if (!mayAsk) return new BoundedClient(INFO, OPTIONS);
   const client = new BoundedClient(INFO, {
     ...OPTIONS,

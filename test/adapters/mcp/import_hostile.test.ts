@@ -551,6 +551,32 @@ describe("an imported server that has lost its sessions", () => {
   }
 });
 
+describe("a tool whose x-mcp-header is wrong", () => {
+  for (const era of ["2025-11-25", "2026-07-28"]) {
+    it(`is rejected, and its name is not printed as it is, in ${era}`, async () => {
+      const wrong = { type: "object", properties: { a: { type: "object", "x-mcp-header": "A" } } };
+      const tools = [tool("good"), tool("\x1b[2Jbad\n", { inputSchema: wrong })];
+      const fresh = { resultType: "complete", ttlMs: 0, cacheScope: "private" };
+      const discovered = { ...fresh, supportedVersions: [era], capabilities: { tools: {} } };
+      const old = fetchRaw(({ id }) => resultOf(id, { ...fresh, tools }));
+      const printed: unknown[] = [];
+      const { warn } = console;
+      console.warn = (...texts) => void printed.push(texts);
+      const server = await importFrom((url, init = {}) => {
+        const { id, method } = JSON.parse(String(init.body ?? "{}"));
+        return era === "2026-07-28" && method === "server/discover"
+          ? Promise.resolve(json(resultOf(id, discovered)))
+          : old(url, init);
+      }).finally(() => console.warn = warn);
+      assertEquals(server.tools.map(({ id }) => id), ["far:good"]);
+      const [rejected] = server.rejected;
+      assertStringIncludes(rejected?.message ?? "", 'it has a wrong "x-mcp-header"');
+      assertEquals(printed, []);
+      await server.close();
+    });
+  }
+});
+
 describe("a server before 2026-07-28 that was deployed again with other tools", () => {
   const imported = async (options: object, onGet = () => new Response(null, { status: 405 })) => {
     let session = "first";
