@@ -150,9 +150,11 @@ function ownCommand(): readonly string[] {
   const [, script = ""] = process.argv;
   // The caches of npx and bunx are removed from time to time.
   if (/[\\/]_npx[\\/]/.test(script)) return ["npx", "-y", "@plue/cli"];
-  if (/[\\/]bunx-/.test(script)) return ["bunx", "@plue/cli"];
+  if (/[\\/]\.?bunx-/.test(script)) return ["bunx", "@plue/cli"];
   const run = process.versions["deno"] === undefined ? [] : ["run", "-A"];
-  return [process.execPath, ...run, resolve(script)];
+  // Deno does not run a file of its cache of packages, which is at npm/<registry>/@plue/cli/<version>.
+  const isCached = run.length > 0 && /[\\/]npm[\\/][^\\/]+[\\/]@plue[\\/]cli[\\/]\d/.test(script);
+  return [process.execPath, ...run, isCached ? "npm:@plue/cli" : resolve(script)];
 }
 
 /** The text of a client's file, and the servers in it. */
@@ -232,6 +234,8 @@ class ConfigFile {
       const { mode, uid, gid } = await fs.stat(path);
       await fs.writeFile(draft, after, { flag: "wx", mode });
       try {
+        // The umask narrows the mode of a new file.
+        await fs.chmod(draft, mode);
         // Root may edit the file of another user, who must be able to read it.
         if ((await fs.stat(draft)).uid !== uid) await fs.chown(draft, uid, gid);
         await fs.rename(draft, path);

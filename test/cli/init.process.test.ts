@@ -41,6 +41,7 @@ describe("plue init", () => {
 
   it("writes a plue.json with the first source, and adds it to a client", async () => {
     const document = await files.write("api.json", "[]");
+    const text = await files.write("list.txt", "[]");
     const server = "@modelcontextprotocol/server-everything";
     const rows: readonly (readonly [string, object])[] = [
       [EVERYTHING, { everything: { command: "npx", args: ["-y", server] } }],
@@ -48,6 +49,9 @@ describe("plue init", () => {
         notes: { command: "node", args: ["my server.js", "--x"] },
       }],
       ["https://example.com/mcp", { first: { url: "https://example.com/mcp" } }],
+      ["HTTPS://example.com/mcp", { first: { url: "HTTPS://example.com/mcp" } }],
+      ["far=plue:https://example.com", { far: { from: "plue:https://example.com" } }],
+      [`list=tools:${text}`, { list: { from: `tools:${text}` } }],
       [`api=${document}`, { api: { from: document } }],
     ];
     for (const [number, [source, sources]] of rows.entries()) {

@@ -92,6 +92,29 @@ describe("plue mcp add", () => {
     assert(tools.some(({ name }) => name === "search"));
   }, 60_000);
 
+  it("writes the command that fetched plue, instead of a file in its cache", async () => {
+    const { run, read } = user();
+    const { argv, execPath } = process;
+    const inDeno = "/home/ann/.cache/deno/npm/registry.example/@plue/cli/0.1.0/dist/main.js";
+    const isDeno = process.versions["deno"] !== undefined;
+    const rows: readonly (readonly [string, readonly string[]])[] = [
+      ["/home/ann/.npm/_npx/1a/node_modules/.bin/plue", ["npx", "-y", "@plue/cli"]],
+      ["/tmp/bunx-0-@plue/cli@latest/dist/main.js", ["bunx", "@plue/cli"]],
+      ["/home/ann/.bun/install/cache/.bunx-0/@plue/cli/dist/main.js", ["bunx", "@plue/cli"]],
+      [inDeno, isDeno ? [execPath, "run", "-A", "npm:@plue/cli"] : [execPath, inDeno]],
+    ];
+    try {
+      for (const [script, expected] of rows) {
+        Object.defineProperty(process, "argv", { value: [execPath, script], configurable: true });
+        assertEquals((await run("add", "claude", TOOLS, "--force")).code, 0);
+        const { command, args } = JSON.parse(read("claude")).mcpServers.plue;
+        assertEquals([command, ...args.slice(0, args.indexOf("serve"))], expected);
+      }
+    } finally {
+      Object.defineProperty(process, "argv", { value: argv, configurable: true });
+    }
+  });
+
   it("writes an entry whose variables the MCP server of its source receives", async () => {
     const { run, read } = user();
     const source = `node ${join(import.meta.dirname, "changing_server.mjs")} ${TOOLS}`;
@@ -132,7 +155,8 @@ describe("plue mcp add", () => {
 }\r
 `;
     const target = write("cursor", before);
-    chmodSync(target, 0o640);
+    // Wider than a usual umask permits.
+    chmodSync(target, 0o664);
     mkdirSync(dirname(path("zed")), { recursive: true });
     symlinkSync(target, path("zed"));
     const { code, stdout } = await run("add", "zed", "--url", URL);
@@ -146,7 +170,7 @@ describe("plue mcp add", () => {
     assertStringIncludes(after, added);
     assertEquals(after.replaceAll("\r\n", "").includes("\n"), false);
     assertEquals(readFileSync(`${target}.backup`, "utf8"), before);
-    assertEquals(statSync(target).mode & 0o777, 0o640);
+    assertEquals(statSync(target).mode & 0o777, 0o664);
     // A second copy does not overwrite the first.
     assertEquals((await run("add", "zed", "--url", URL, "--name", "two")).code, 0);
     assertEquals(readFileSync(`${target}.backup`, "utf8"), before);

@@ -253,8 +253,11 @@ export function sourceIn(folder: string, source: string, namespace: string): str
 /** Returns a source in the form of a `plue.json`: its name, and its settings. */
 export function sourceSettings(source: string): readonly [name: string, settings: object] {
   const name = readName(source);
-  const { namespace = "first", place } = name;
-  if (recognise(name) !== "mcp") return [namespace, { from: absoluteSource(place) }];
+  const { namespace = "first", kind, place } = name;
+  if (recognise(name) !== "mcp") {
+    const from = absoluteSource(kind === undefined ? place : `${kind}:${place}`);
+    return [namespace, { from }];
+  }
   if (isUrl(place)) return [namespace, { url: place }];
   const words = [...place.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)];
   const [command, ...args] = words.map(([, ...found]) => found.find((word) => word !== undefined));
