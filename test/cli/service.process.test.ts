@@ -10,6 +10,7 @@ import { Readable, Writable } from "node:stream";
 import { memoryCallStore, storedTickets } from "../../src/adapters/calls/mod.ts";
 import { importMcpServer } from "../../src/adapters/mcp/mod.ts";
 import { ToolDispatcher, ToolRegistry } from "../../src/adapters/typebox/mod.ts";
+import { logText } from "../../src/cli/serve/service.ts";
 import { loadTools } from "../../src/cli/sources/mod.ts";
 import { type CommandIo, EXIT_CODES } from "../../src/cli/terminal.ts";
 import { isSuspended } from "../../src/tool/mod.ts";
@@ -543,6 +544,15 @@ describe("a plue service", () => {
       assertEquals(code, 11);
     });
   }
+});
+
+describe("logText()", () => {
+  it("indents the lines after the first, so that a caller's text is no message of plue", () => {
+    const text = logText(new Error("no tool\nwarning: a caller's line\r\n\x1b[2Jthe last one"));
+    const [first, ...lines] = text.split(/\r|\n/);
+    assertEquals(first, "Error: no tool");
+    assert(lines.length > 2 && lines.every((line) => line.startsWith("    ")), text);
+  });
 });
 
 describe("a state folder", () => {

@@ -160,10 +160,8 @@ function rejectSameNames(json: SettingsDocument, sources: readonly NamedSource[]
     names.add(name);
     if (labels === undefined) continue;
     if (labelled.has(namespace)) {
-      json.reject(
-        `${pointer}/labels`,
-        `another source has labels for "${namespace}:*"; merge them`,
-      );
+      const why = `another source has labels for "${namespace}:*"; merge them`;
+      json.reject(`${pointer}/labels`, why);
     }
     labelled.add(namespace);
   }
@@ -238,7 +236,7 @@ function sourcesIn(
       json.reject(`${own}/headers${pointerStep(header)}`, why);
     }
     const { url, from, namespace = name } = settings;
-    if (url !== undefined && !(URL.canParse(url) && /^https?:/.test(url))) {
+    if (url !== undefined && !(URL.canParse(url) && /^https?:/i.test(url))) {
       json.reject(`${own}/url`, "it must be a URL that begins with https:// or http://");
     }
     if (settings.disabled === true) return [];

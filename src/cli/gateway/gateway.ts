@@ -16,6 +16,7 @@ import type { Selection, Toolset } from "../../select/mod.ts";
 import {
   defined,
   describeThrown,
+  escapeInvisible,
   fail,
   noop,
   once,
@@ -145,9 +146,9 @@ export class Gateway implements AsyncDisposable {
       fail(`approve tools of "${name}"`, "the file has no such source");
     await source.approve(tools);
     const ids = tools.map(({ id }) => `"${id}"`).join(", ");
-    this.#host.terminal.note(
-      `"${principal}" approved ${ids} of source "${fullName(source.named)}"`,
-    );
+    // The name may be of a token, and must not begin a line of its own.
+    const who = escapeInvisible(JSON.stringify(principal));
+    this.#host.terminal.note(`${who} approved ${ids} of source "${fullName(source.named)}"`);
   }
 
   refresh(): void {
@@ -193,10 +194,13 @@ export class Gateway implements AsyncDisposable {
    * browsers open again. Other clients would not, so their streams of changes continue.
    */
   async fetch(request: Request, env?: unknown): Promise<Response> {
-    const { url, method, headers } = request;
-    const isMcp = /\/mcp(\?|$)/.test(url) &&
+    const { method, headers } = request;
+    // As Hono matches a path: decoded, and with or without a slash at its end.
+    const path = this.#scopeOf(undefined).app.getPath(request);
+    const [, route] = /^(?:\/t\/[^/]+)?\/(mcp|events)\/?$/.exec(path) ?? [];
+    const isMcp = route === "mcp" &&
       (method === "GET" || headers.get("mcp-method") === "subscriptions/listen");
-    if (!isMcp && !/\/events(\?|$)/.test(url)) return await this.#answer(request, env);
+    if (!isMcp && route !== "events") return await this.#answer(request, env);
     const copy = request.clone();
     const response = await this.#answer(request, env);
     if (streamOf(response) === null) return response;
@@ -435,11 +439,7 @@ function streamOf({ headers, body }: Response): Response["body"] {
   return headers.get("content-type")?.startsWith("text/event-stream") === true ? body : null;
 }
 
-/**
- * Writes the notification that the tools have changed.
- *
- * @param listen The request of the stream; `null` for a stream of an earlier revision of MCP.
- */
+/** Notifies a stream of changed tools. `listen` is its request; `null` before MCP 2026-07-28. */
 function listChanged(listen: string | null): Uint8Array {
   const meta = listen !== null &&
     { "io.modelcontextprotocol/subscriptionId": JSON.parse(listen).id };

@@ -28,12 +28,7 @@ import { authorizeCallers } from "./callers.ts";
 import { fullName, type PlueFile, readPlueFile } from "./file.ts";
 import { checkRules, Gateway } from "./gateway.ts";
 
-/**
- * Serves a file until Ctrl-C.
- *
- * @param sources The sources of the command line, which must be in the file instead.
- * @returns The exit code.
- */
+/** Serves a file until Ctrl-C. `sources` are of the command line, and must be in the file instead. */
 export async function serveFile(
   path: string,
   sources: readonly string[],
@@ -208,9 +203,6 @@ async function checkSqlite({ json, settings: { journal, store } }: PlueFile): Pr
 }
 
 /**
- * Prints the parts of a valid file. With `connect`, opens the sources, and prints their states and the
- * names in the file that no tool has.
- *
  * @returns The exit code: 1 if a source is unavailable or, with `strict`, if there are warnings.
  * @throws {CommandError} If the file is invalid. The message has the line and the column.
  */

@@ -157,8 +157,11 @@ export async function openSkills(
   }
 }
 
-/** Writes an error with its stack, for the operator, without control characters of a client. */
+/**
+ * Writes an error with its stack, for the operator, without control characters of a client. Further
+ * lines are indented, so that no text of a client looks like another message.
+ */
 export function logText(error: unknown): string {
   const text = error instanceof Error ? error.stack : undefined;
-  return cleanText(text ?? describeThrown(error), 20_000);
+  return cleanText(text ?? describeThrown(error), 20_000).replaceAll("\n", "\n    ");
 }

@@ -458,14 +458,10 @@ ${MODULE}\nexport const registry = new ToolRegistry({ tools: [greet] });`;
     };
     const params = { notifications: { toolsListChanged: true } };
     const listen = modernRequest("subscriptions/listen", params, bearer(token));
-    const events = await open("/events");
-    const streams = [
-      await open("/mcp"),
-      await open("/mcp", {
-        ...{ method: "POST", headers: listen.headers },
-        body: await listen.text(),
-      }),
-    ];
+    // The router serves each spelling of a path.
+    const events = [await open("/events"), await open("/events/"), await open("/%65vents?a=/mcp")];
+    const init = { method: "POST", headers: listen.headers, body: await listen.text() };
+    const streams = [await open("/mcp"), await open("/mcp/", init), await open("/m%63p/")];
     for (const limit of [99, 98]) {
       await files.write("streams.json", settings(limit, token));
       for (const [index, stream] of streams.entries()) {
@@ -479,7 +475,7 @@ ${MODULE}\nexport const registry = new ToolRegistry({ tools: [greet] });`;
       }
     }
     await files.write("streams.json", settings(97, "other-other-other"));
-    for (const stream of [...streams, events]) while ((await stream.next()).done !== true);
+    for (const stream of [...streams, ...events]) while ((await stream.next()).done !== true);
     const again = await fetch(`${served.url}/events`, { headers: bearer(token) });
     assertEquals(again.status, 401);
   });

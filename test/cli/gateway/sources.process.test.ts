@@ -1,5 +1,6 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { describe, it } from "bun:test";
+import { sign } from "hono/jwt";
 import { readFile } from "node:fs/promises";
 import { folder, postJson, service } from "../support.ts";
 import { bearer, type Gateway, gatewayIn } from "./serving.ts";
@@ -21,6 +22,12 @@ const callers = {
     ann: { token: token("ann"), role: "operator", scopes: ["operator"] },
     tom: { token: token("tom"), operator: true, tenant: "acme" },
   },
+  jwt: [{
+    issuer: "https://id.example",
+    audience: "plue",
+    secret: "0123".repeat(8),
+    operator: true,
+  }],
 };
 
 interface Listed {
@@ -151,6 +158,19 @@ describe("POST /sources/approve", () => {
     served = await restart(served);
     assertEquals(await served.tools(bearer(token("op"))), ["one:read", "two:read"]);
     await served[Symbol.asyncDispose]();
+  });
+
+  it("writes the name of an operator in one line, whatever its token has", async () => {
+    await using served = await changed("named");
+    const [{ issuer: iss, audience: aud, secret }] = callers.jwt as [typeof callers.jwt[number]];
+    const exp = Math.floor(Date.now() / 1000) + 600;
+    const headers = bearer(await sign({ iss, aud, exp, sub: 'eve\n"op"\u202e' }, secret));
+    const { sources: [one] } = await (await fetch(`${served.url}/sources`, { headers })).json();
+    const tools = one.held.map(({ id, digest }: Listed["held"][number]) => ({ id, digest }));
+    await postJson(`${served.url}/sources/approve`, { source: "one", tools }, headers);
+    await served.printed(
+      /"https:.*\|eve\\n\\"op\\"\\u\{202e\}" approved "one:read" of source "one"/,
+    );
   });
 
   it("shows an approved tool of an MCP server", async () => {
