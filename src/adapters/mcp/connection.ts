@@ -24,7 +24,7 @@ import {
 } from "../../tool/mod.ts";
 import { wasNotSent } from "../http/runtime.ts";
 import { loadClient } from "./client_library.ts";
-import { UnreadInput } from "./server_bounds.ts";
+import { STREAM_ENDED, UnreadInput } from "./server_bounds.ts";
 
 export interface ClientOpener {
   readonly transport: "http" | "stdio";
@@ -454,6 +454,7 @@ async function statusOf(error: unknown): Promise<unknown> {
 
 async function kindOf(error: unknown, client: Client): Promise<FailureKind> {
   const { ProtocolError, SdkError, SdkHttpError } = await loadClient();
+  if (error instanceof ProtocolError && error.code === STREAM_ENDED) return "lost";
   // A `RangeError` means that the response is too large.
   if (error instanceof ProtocolError || error instanceof RangeError) return "answered";
   if (error instanceof SdkHttpError) {

@@ -141,10 +141,12 @@ function watchStream(base: FetchLike, onReopened: () => void): FetchLike {
     const response = await base(url, init);
     if (isAgain && response.status !== 401) onReopened();
     const headers = new Headers(init?.headers);
-    const isResumed = headers.has("last-event-id") && !headers.has("mcp-session-id");
-    // Without a session, nothing can be resumed. With this status, the client subscribes again.
-    const isOver = isResumed && [400, 404].includes(response.status);
-    if (isOver) return new Response(null, { status: 405 });
+    // Without its session, nothing can be resumed. With status 405, the client subscribes again, or
+    // ends the call.
+    const isOver = headers.has("mcp-session-id")
+      ? response.status === 404 && init?.signal !== own
+      : [400, 404].includes(response.status);
+    if (headers.has("last-event-id") && isOver) return new Response(null, { status: 405 });
     return response;
   };
 }

@@ -279,6 +279,9 @@ export function readLines(
 /** A program does not read its input, so that further calls would fill the memory. */
 export class UnreadInput extends Error {}
 
+/** The code of the error that a call receives whose stream has ended without a response. */
+export const STREAM_ENDED = -32_098;
+
 const MAX_ANSWERS = 16;
 /** The time in which a server can end the stream of a response, so that its connection is used again. */
 const END_MS = 1_000;
@@ -327,8 +330,12 @@ export function boundMessages(
       requests.set(id, request);
       options.requestSignal?.addEventListener("abort", () => end(id));
       const onRequestStreamEnd = (): void => {
+        const isDue = requests.has(id);
         end(id);
-        options.onRequestStreamEnd?.();
+        if (options.onRequestStreamEnd) return options.onRequestStreamEnd();
+        // The SDK would wait for the response until the time limit of the call.
+        const error = { code: STREAM_ENDED, message: "the stream of the response has ended" };
+        if (isDue) receive?.({ jsonrpc: "2.0", id, error });
       };
       const all = { ...options, requestSignal: request.signal, onRequestStreamEnd };
       return await send(message, all).catch((error) => {

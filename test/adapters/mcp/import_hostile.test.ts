@@ -492,6 +492,18 @@ describe("an imported server with a failed response", () => {
         "unavailable",
         false,
       ],
+      [
+        "a stream that ends",
+        () => new Response(": \n\n", { headers: EVENTS }),
+        "unavailable",
+        false,
+      ],
+      [
+        "a stream that cannot be resumed",
+        () => new Response("retry: 1\nid: 1\ndata: \n\n", { headers: EVENTS }),
+        "unavailable",
+        false,
+      ],
     ] as const
   ) {
     it(`does not lose the running calls of others after ${what}`, async () => {
@@ -573,6 +585,36 @@ describe("a tool whose x-mcp-header is wrong", () => {
       assertStringIncludes(rejected?.message ?? "", 'it has a wrong "x-mcp-header"');
       assertEquals(printed, []);
       await server.close();
+    });
+  }
+});
+
+describe("an imported server that ends the stream of a call without a response", () => {
+  for (const isRepeatable of [false, true]) {
+    const what = isRepeatable ? "repeats it, if that is safe" : "does not know whether it has run";
+    it(`and has lost the session of the call: plue ${what}`, async () => {
+      let [calls, isDeployed] = [0, false];
+      const annotations = { readOnlyHint: isRepeatable };
+      const answer = fetchRaw(({ id, method }) => {
+        if (method !== "tools/call") {
+          return resultOf(id, { tools: [tool("call", { annotations })] });
+        }
+        if (++calls > 1) return resultOf(id, { content: [] });
+        isDeployed = true;
+        return new Response("retry: 1\nid: 1\ndata: \n\n", { headers: EVENTS });
+      });
+      const registry = new ToolRegistry();
+      await using _server = await importFrom(async (url, init) => {
+        const session = new Headers(init?.headers).get("mcp-session-id");
+        if (isDeployed && session === "first") return new Response("", { status: 404 });
+        const response = await answer(url, init);
+        response.headers.set("mcp-session-id", isDeployed ? "second" : "first");
+        return response;
+      }, { registry });
+      const result = await new ToolDispatcher(registry).dispatch({ name: "far:call" });
+      const failure = result.ok ? [] : [result.error.code, result.error.ran];
+      assertEquals(failure, isRepeatable ? [] : ["unavailable", "unknown"]);
+      assertEquals(calls, isRepeatable ? 2 : 1);
     });
   }
 });
