@@ -147,7 +147,7 @@ const MAX_STREAM = 4;
 
 /**
  * Returns a `fetch` that limits bodies, and events in streams, to `maxBytes` bytes, and reads
- * streams no faster than `unasked` allows.
+ * streams and large bodies no faster than `unasked` allows.
  */
 export function boundedFetch(
   base: FetchLike | undefined = fetchOnce,
@@ -160,9 +160,8 @@ export function boundedFetch(
     // A `Response` cannot be made with the status of an opaque redirect.
     if (body === null || status < 200) return response;
     const isStream = /^\s*text\/event-stream\s*(;|$)/i.test(headers.get("content-type") ?? "");
-    const bounded = isStream
-      ? boundedBody(maxBytes, unasked, requestId(init?.body))
-      : boundedBody(maxBytes);
+    const id = isStream ? requestId(init?.body) : undefined;
+    const bounded = boundedBody(maxBytes, unasked, isStream, id);
     // After a garbage collection, Deno's own fetch does not end the body at an abort.
     const end = IS_DENO && init?.signal ? { signal: init.signal } : {};
     return new Response(body.pipeThrough(bounded, end), { status, statusText, headers });
@@ -176,16 +175,17 @@ const PART_BYTES = 16_384;
 const FREE_COST = 1_048_576;
 
 /**
- * Bounds a body. With `unasked`, bounds each event of a stream, and the stream with the response to a
- * request. Beyond a bound, the SDK receives an error as the response, because otherwise it would wait
+ * Bounds a body; of a stream, each event, and the stream with the response to a request. Beyond a
+ * bound of such a stream, the SDK receives an error as the response, because otherwise it would wait
  * for the response.
  */
 function boundedBody(
   maxBytes: number,
-  unasked?: UnaskedMessages,
-  id?: string | number,
+  unasked: UnaskedMessages,
+  isStream: boolean,
+  id: string | number | undefined,
 ): TransformStream<Uint8Array, Uint8Array> {
-  const add = messageMeter(maxBytes, unasked !== undefined);
+  const add = messageMeter(maxBytes, isStream);
   let [total, totalCost] = [0, 0];
   return new TransformStream({
     async transform(chunk, controller) {
@@ -203,8 +203,9 @@ function boundedBody(
           return controller.terminate();
         }
         totalCost += cost;
-        // Calls with many events must not delay the short responses of others.
-        const counted = id === undefined || totalCost > FREE_COST ? unasked : undefined;
+        // Calls with many events, or with much JSON, must not delay the short responses of others.
+        const isFree = (!isStream || id !== undefined) && totalCost <= FREE_COST;
+        const counted = isFree ? undefined : unasked;
         // Several streams may wait for the end of the same pause.
         while (counted?.isPaused) await counted.waitForPause();
         controller.enqueue(part);
