@@ -522,12 +522,14 @@ ${MODULE}\nexport const registry = new ToolRegistry({ tools: [greet] });`;
   });
 
   it("hides a changed tool of a source with pins", async () => {
-    const settings = { sources: { docs: { from: "list.json", pins: "pins.json" } } };
-    for (const [description, expected] of [["Reads.", ["docs:read"]], ["Sends.", []]] as const) {
-      const tools = [{ name: "read", description, inputSchema: { type: "object" } }];
+    const docs = { from: "list.json", pins: "pins.json", include: ["read/it"] };
+    for (const [description, expected] of [["Reads.", ["docs:read_it"]], ["Sends.", []]] as const) {
+      const tools = [{ name: "read/it", description, inputSchema: { type: "object" } }];
       await files.write("list.json", { tools });
-      await using served = await gateway("pinned.json", settings);
+      await using served = await gateway("pinned.json", { sources: { docs } });
       assertEquals(await served.tools(), expected);
+      const explained = await (await fetch(`${served.url}/tools/docs:read_it/explain`)).text();
+      assertEquals(explained.includes("the pins hold it back"), expected.length === 0, explained);
     }
   });
 });
