@@ -2,8 +2,8 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import * as journals from "../adapters/journal/mod.ts";
-import { attemptOr, cleanText, once } from "../tool/mod.ts";
-import { CommandError, counted, EXIT, type Terminal, usageError } from "./terminal.ts";
+import { attemptOr, once } from "../tool/mod.ts";
+import { CommandError, counted, EXIT, oneLine, type Terminal, usageError } from "./terminal.ts";
 
 interface JournalFlags {
   readonly limit?: number;
@@ -83,7 +83,8 @@ function lineOf(record: journals.JournalRecord): string {
   // A record may be forged.
   const date = attemptOr("(no time)", () => new Date(time).toISOString());
   const parts = [record.sequence, date, ...what, took, message];
-  return cleanText(parts.filter((part) => part !== undefined).join("  "), 1_000);
+  return parts.filter((part) => part !== undefined).map((part) => oneLine(`${part}`, 1_000))
+    .join("  ");
 }
 
 async function verify(sink: Sink, { head }: JournalFlags, terminal: Terminal): Promise<number> {

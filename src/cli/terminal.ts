@@ -124,11 +124,11 @@ export class Terminal {
 
   /** Writes a remark with a word in front of it. */
   warn(text: string): void {
-    this.note(`${this.paint("yellow", "warning", this.io.stderr)}: ${cleanText(text, 2_000)}`);
+    this.note(`${this.paint("yellow", "warning", this.io.stderr)}: ${oneLine(text, 2_000)}`);
   }
 
   reject(text: string): void {
-    this.note(`${this.paint("red", "rejected", this.io.stderr)} ${cleanText(text, 1_000)}`);
+    this.note(`${this.paint("red", "rejected", this.io.stderr)} ${oneLine(text, 1_000)}`);
   }
 
   paint(style: Style, text: string, stream: Output = this.io.stdout): string {
@@ -204,8 +204,9 @@ function showsColours(stream: Output, { NO_COLOR, FORCE_COLOR, TERM }: CommandIo
   return stream.isTTY === true && TERM !== "dumb";
 }
 
-function oneLine(text: string): string {
-  return cleanText(text, 10_000).replaceAll(/\s+/g, " ").trim();
+/** Returns a text of others in one line: it must not begin a line of its own. */
+export function oneLine(text: string, maxLength: number = 10_000): string {
+  return cleanText(text, maxLength).replaceAll(/\s+/g, " ").trim();
 }
 
 /** Ctrl-C ends programs with 128 + SIGINT; `timeout` of coreutils answers 124. */

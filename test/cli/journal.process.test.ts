@@ -22,7 +22,7 @@ async function recorded(key?: string) {
   const dispatcher = new ToolDispatcher(registry, { layers: [records] });
   await dispatcher.dispatch({ name: "count", callId: "c1" }, { principal: "ann" });
   await dispatcher.dispatch({ name: "pay", callId: "c2" });
-  await dispatcher.dispatch({ name: "\x1b[31mevil", callId: "c3" });
+  await dispatcher.dispatch({ name: "\x1b[31mevil\n9  2026", callId: "c3" });
   return { file, records, dispatcher };
 }
 
@@ -33,7 +33,7 @@ async function closed(key?: string): Promise<string> {
 }
 
 describe("plue journal", () => {
-  it("shows the last records, oldest first, without control characters", async () => {
+  it("shows the last records, oldest first, one in each line, without control characters", async () => {
     const file = await closed();
     const { code, stdout } = await plue(["journal", "tail", file], { columns: 200 });
     const lines = stdout.split("\n");

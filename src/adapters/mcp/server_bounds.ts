@@ -122,7 +122,7 @@ function messageMeter(maxBytes: number, isStream: boolean = false) {
       if (byte === LF || byte === CR) {
         // A text of JSON has no line breaks. Other lines of an event may have one quotation mark.
         isText = false;
-        cost += LINE_BYTES;
+        if (isStream) cost += LINE_BYTES;
         const isOver = !(byte === LF && last === CR) && (last === LF || last === CR);
         if (isOver && isStream) {
           bytes = values = 0;
@@ -175,9 +175,10 @@ const PART_BYTES = 16_384;
 const FREE_COST = 1_048_576;
 
 /**
- * Bounds a body; of a stream, each event, and the stream with the response to a request. Beyond a
- * bound of such a stream, the SDK receives an error as the response, because otherwise it would wait
- * for the response.
+ * Bounds a body or, in a stream, each event, and the stream with the response to a request. If that
+ * exceeds a bound, the SDK receives an error as the response: otherwise it would wait for the response.
+ *
+ * @param id The id of the request; `undefined` for a body, and for a stream of notifications.
  */
 function boundedBody(
   maxBytes: number,
@@ -203,13 +204,12 @@ function boundedBody(
           return controller.terminate();
         }
         totalCost += cost;
-        // Calls with many events, or with much JSON, must not delay the short responses of others.
-        const isFree = (!isStream || id !== undefined) && totalCost <= FREE_COST;
-        const counted = isFree ? undefined : unasked;
+        // Calls with many events must not delay the short responses of others.
+        const isCounted = isStream && id === undefined || totalCost > FREE_COST;
         // Several streams may wait for the end of the same pause.
-        while (counted?.isPaused) await counted.waitForPause();
+        while (isCounted && unasked.isPaused) await unasked.waitForPause();
         controller.enqueue(part);
-        counted?.read(cost);
+        if (isCounted) unasked.read(cost);
       }
     },
   });

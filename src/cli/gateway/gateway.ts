@@ -122,8 +122,7 @@ export class Gateway implements AsyncDisposable {
     const print = ({ pointer, message }: Problem, source = ""): void => {
       const place = pointer === undefined ? source : file.json.place(pointer);
       this.hasProblems = true;
-      // A text of a source must not begin a line of its own.
-      this.#host.terminal.warn(`${place}: ${message.replaceAll(/\s+/g, " ")}`);
+      this.#host.terminal.warn(`${place}: ${message}`);
     };
     const sources = [...this.#sources.values()];
     const ready = sources.filter(({ isReady }) => isReady);

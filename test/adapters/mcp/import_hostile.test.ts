@@ -1152,28 +1152,28 @@ describe("boundedFetch()", () => {
     await reader?.cancel();
   });
 
-  it("pauses streams of many events or without a request, and long JSON, but no short response", async () => {
+  it("pauses streams of many events, or without a request, and large bodies, but no short response", async () => {
     const event = "data: {}\n\n";
     const call = { body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call" }) };
     const clock = new FakeClock();
     const unasked = new UnaskedMessages(clock);
     unasked.read(16 * KB * KB + 1);
     const ended: string[] = [];
-    const read = async (name: string, text: string, init?: { body: string }) => {
-      const type = text.startsWith("data:") ? "text/event-stream" : "application/json";
-      const response = new Response(text, { headers: { "content-type": type } });
+    const read = async (name: string, text: string, init?: { body: string }, headers = EVENTS) => {
+      const response = new Response(text, { headers });
       const fetch = boundedFetch(() => Promise.resolve(response), 4 * KB * KB, unasked);
       assertEquals(await (await fetch("http://a.example", init)).text(), text);
       ended.push(name);
     };
+    const json = { "content-type": "application/json" };
     const others = [
       read("long", event.repeat(100), call),
-      read("long JSON", " ".repeat(1.5 * KB * KB), call),
       read("notification", event),
+      read("large", "\n".repeat(2 * KB * KB), call, json),
     ];
     await read("short", event, call);
-    await read("JSON", " ".repeat(0.5 * KB * KB), call);
-    assertEquals(ended, ["short", "JSON"]);
+    await read("body", "\n".repeat(KB * KB), call, json);
+    assertEquals(ended, ["short", "body"]);
     await clock.pass(1_000);
     await Promise.all(others);
   });
