@@ -19,6 +19,7 @@ import type { ClientOpener } from "./connection.ts";
 import {
   boundedFetch,
   boundMessages,
+  LOST_SESSION,
   Pace,
   readLines,
   UnaskedMessages,
@@ -143,11 +144,9 @@ function watchStream(base: FetchLike, onReopened: () => void): FetchLike {
     const headers = new Headers(init?.headers);
     // Without its session, nothing can be resumed. With status 405, the client subscribes again, or
     // ends the call.
-    const isOver = headers.has("mcp-session-id")
-      ? response.status === 404 && init?.signal !== own
-      : [400, 404].includes(response.status);
-    if (headers.has("last-event-id") && isOver) return new Response(null, { status: 405 });
-    return response;
+    const isOver = headers.has("last-event-id") && LOST_SESSION.includes(response.status) &&
+      (init?.signal !== own || !headers.has("mcp-session-id"));
+    return isOver ? new Response(null, { status: 405 }) : response;
   };
 }
 

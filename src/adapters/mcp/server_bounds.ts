@@ -280,6 +280,9 @@ export function readLines(
 /** A program does not read its input, so that further calls would fill the memory. */
 export class UnreadInput extends Error {}
 
+/** The status of a lost session: 404 in the protocol, 400 at many servers. */
+export const LOST_SESSION: readonly unknown[] = [400, 404, 410];
+
 /** The code of the error that a call receives whose stream has ended without a response. */
 export const STREAM_ENDED = -32_098;
 

@@ -590,9 +590,9 @@ describe("a tool whose x-mcp-header is wrong", () => {
 });
 
 describe("an imported server that ends the stream of a call without a response", () => {
-  for (const isRepeatable of [false, true]) {
+  for (const [status, isRepeatable] of [[400, false], [404, true]] as const) {
     const what = isRepeatable ? "repeats it, if that is safe" : "does not know whether it has run";
-    it(`and has lost the session of the call: plue ${what}`, async () => {
+    it(`and has lost the session of the call, with status ${status}: plue ${what}`, async () => {
       let [calls, isDeployed] = [0, false];
       const annotations = { readOnlyHint: isRepeatable };
       const answer = fetchRaw(({ id, method }) => {
@@ -606,7 +606,7 @@ describe("an imported server that ends the stream of a call without a response",
       const registry = new ToolRegistry();
       await using _server = await importFrom(async (url, init) => {
         const session = new Headers(init?.headers).get("mcp-session-id");
-        if (isDeployed && session === "first") return new Response("", { status: 404 });
+        if (isDeployed && session === "first") return new Response("", { status });
         const response = await answer(url, init);
         response.headers.set("mcp-session-id", isDeployed ? "second" : "first");
         return response;
