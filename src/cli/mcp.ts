@@ -153,7 +153,7 @@ function ownCommand(): readonly string[] {
   if (/[\\/]\.?bunx-/.test(script)) return ["bunx", "@plue/cli"];
   const run = process.versions["deno"] === undefined ? [] : ["run", "-A"];
   // Deno does not run a file of its cache of packages, which is at npm/<registry>/@plue/cli/<version>.
-  const isCached = run.length > 0 && /[\\/]npm[\\/][^\\/]+[\\/]@plue[\\/]cli[\\/]\d/.test(script);
+  const isCached = run.length > 0 && /[\\/]npm[\\/].+[\\/]@plue[\\/]cli[\\/]\d/.test(script);
   return [process.execPath, ...run, isCached ? "npm:@plue/cli" : resolve(script)];
 }
 

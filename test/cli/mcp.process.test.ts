@@ -95,7 +95,7 @@ describe("plue mcp add", () => {
   it("writes the command that fetched plue, instead of a file in its cache", async () => {
     const { run, read } = user();
     const { argv, execPath } = process;
-    const inDeno = "/home/ann/.cache/deno/npm/registry.example/@plue/cli/0.1.0/dist/main.js";
+    const inDeno = "/home/ann/.cache/deno/npm/registry.example/proxy/@plue/cli/0.1.0/dist/main.js";
     const isDeno = process.versions["deno"] !== undefined;
     const rows: readonly (readonly [string, readonly string[]])[] = [
       ["/home/ann/.npm/_npx/1a/node_modules/.bin/plue", ["npx", "-y", "@plue/cli"]],

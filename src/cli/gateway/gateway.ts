@@ -255,6 +255,7 @@ export class Gateway implements AsyncDisposable {
   /** Replaces everything in one turn, so that no request sees a part of the change. */
   #replace(file: PlueFile, scopes: Scopes, sources: Sources): void {
     const removed = [...this.#sources].filter(([key]) => !sources.has(key));
+    for (const [key, source] of sources) if (this.#sources.has(key)) source.refresh();
     const before = this.#scopes;
     this.#file = file;
     this.#scopes = scopes;

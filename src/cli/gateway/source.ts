@@ -45,6 +45,8 @@ export interface SourceContext {
 
 /** The delays before a document or a service at a URL is read again; the last one for large documents. */
 const [RETRY_MS, MAX_RETRY_MS, LONGEST_RETRY_MS] = [5_000, 30_000, 300_000] as const;
+/** The interval between two reads of a remote server's list. */
+const LIST_AGAIN_MS = 300_000;
 /** The maximum number of stored names, with which the names in the filters are compared. */
 const MAX_NAMES = 10_000;
 
@@ -157,6 +159,14 @@ export class Source implements AsyncDisposable {
     this.#changed();
   }
 
+  /** Reads the list of a remote server again: many of them cannot notify their clients. */
+  refresh(): void {
+    if (this.named.settings.url === undefined) return;
+    this.#stop();
+    this.#stop = systemClock.setTimeout(() => this.refresh(), LIST_AGAIN_MS);
+    void this.#imported?.refresh().catch(noop);
+  }
+
   begin(): void {
     this.#calls++;
   }
@@ -247,6 +257,7 @@ export class Source implements AsyncDisposable {
         attempt();
       },
     });
+    if (url !== undefined) this.#stop = systemClock.setTimeout(() => this.refresh(), LIST_AGAIN_MS);
     // A server that does not answer must not stop the other sources.
     const { signal, firstAttemptMs } = this.#context;
     const over = abortable(attempted, signal).catch(noop);

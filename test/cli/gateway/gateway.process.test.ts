@@ -5,7 +5,9 @@ import { mkdir, readFile, rename, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { attemptOr } from "../../../src/tool/mod.ts";
+import { fetchRaw, resultOf, tool } from "../../adapters/mcp/raw_server.ts";
 import { modernRequest } from "../../adapters/mcp/support.ts";
+import { poll } from "../../support/waiting.ts";
 import { folder, postJson, rejects, type Service, service, serving } from "../support.ts";
 import { bearer, gatewayIn } from "./serving.ts";
 
@@ -215,6 +217,21 @@ describe("plue serve -c", () => {
     await files.write("green.json", { sources: { green: source } });
     await served.printed(/Applied .*green.json: 1 source/);
     assertEquals(await served.tools(), ["far:greet", "far:hold", "far:wipe"]);
+  });
+
+  it("reads the list of a server that cannot notify it, when the file is applied", async () => {
+    let name = "before";
+    const answer = fetchRaw(({ id }) => resultOf(id, { tools: [tool(name)] }));
+    await using server = await serving(async ({ url, method, body }) =>
+      answer(url, { method, body: await new Response(body).text() })
+    );
+    const sources = { far: { url: server.url, risk: "low" } };
+    await using served = await gateway("deployed.json", { sources });
+    assertEquals(await served.tools(), ["far:before"]);
+    name = "after";
+    await files.write("deployed.json", { sources, limits: { callsAtOnce: 8 } });
+    await served.printed(/Applied/);
+    await poll(async () => (await served.tools()).includes("far:after"));
   });
 
   it("applies a file behind a link when the link gets another target, as in Kubernetes", async () => {
