@@ -197,9 +197,13 @@ async function boundedFetch(url: string, request: RequestInit): Promise<Response
   const { status, body } = await fetch(url, sent);
   // A response that is too large is not JSON either.
   const text = await boundedText(body, 1_048_576, request.signal) ?? "";
-  // The library would reject null, lists, and an ID token, whose issuer may be unknown here.
-  const clean = (name: string, value: unknown): unknown =>
-    name && (name === "id_token" || typeof value === "object") ? undefined : value;
+  // The library would reject null, lists, empty texts, lifetimes below 0, and an ID token, whose issuer
+  // may be unknown here.
+  const clean = (name: string, value: unknown): unknown => {
+    const isWrong = value === "" || typeof value === "object" || name === "id_token" ||
+      name === "expires_in" && Number(value) < 0;
+    return name && isWrong ? undefined : value;
+  };
   const answer = Object(check.attemptOr("", () => JSON.parse(text, clean)));
   // Without the headers: GitLab sends WWW-Authenticate, which would hide the name of the error.
   // Tokens of Slack have the type "bot" or "user", and assertions have "N_A".

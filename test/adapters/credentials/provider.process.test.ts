@@ -128,6 +128,19 @@ describe("ProviderClient", () => {
     }
   });
 
+  it("takes a token with empty texts and a lifetime below 0, which it then does not know", async () => {
+    for (const expires_in of [-1, "-1", ""]) {
+      const json = JSON.stringify({
+        access_token: "token",
+        expires_in,
+        refresh_token: "",
+        scope: "",
+      });
+      const { token, refresh, expiresAt } = await tokensFrom(json);
+      assertEquals([token, refresh, expiresAt], ["token", undefined, undefined]);
+    }
+  });
+
   it("replaces a token half a minute before its expiry, or after half of a short lifetime", async () => {
     for (const [expires_in, stale] of [[3_600, 3_570], [40, 20], [0.5, 0.5]]) {
       const start = Date.now();
