@@ -135,9 +135,11 @@ export class McpConnection {
     } catch (error) {
       signal?.throwIfAborted();
       // The tokens of callers may be valid.
-      if (await statusOf(error) === 401) throw error;
+      const status = await statusOf(error);
+      if (status === 401) throw error;
       const kind = await kindOf(error, client);
-      const isLost = kind === "not sent" ||
+      // Also without sessions: another server, or another revision, may have this address now.
+      const isLost = kind === "not sent" || LOST_SESSION.includes(status) ||
         kind !== "answered" && !await answers(client, this.#stop.signal);
       // A replica that is replaced by another one still completes its calls.
       if (isLost && this.calls === 0) this.lose(client);

@@ -333,7 +333,7 @@ class McpImport implements ImportedMcpServer {
     }
   }
 
-  /** @param isNotified True if the server reports a change. An unchanged list is then not imported. */
+  /** @param isNotified True if the server reports a change. Otherwise pins and skills are read again. */
   #read(client: Client, isNotified: boolean = false): Promise<void> {
     return this.#turns.run(async () => {
       // The signal is for the first list only.
@@ -351,7 +351,9 @@ class McpImport implements ImportedMcpServer {
       }
       const text = JSON.stringify([listedTools, listed]);
       const isSame = text === this.#text && this.#sync.revision === this.#revision;
-      if (isNotified && isSame) return;
+      // Another process may have approved tools that are held, and files of skills may have changed.
+      const isWhole = this.held.length === 0 && listed.length === 0;
+      if (isSame && (isNotified || isWhole)) return;
       const begin = systemClock.now();
       const { pins, mayAsk = false, namespace } = this.#options;
       const { tools, pageTools } = withoutPages(listedTools);

@@ -1,6 +1,6 @@
 import { type ToolContext, ToolDispatcher, ToolRegistry } from "@plue/tools";
 import { importMcpServer, skillCatalog } from "@plue/tools/mcp";
-import type { ImportPins } from "@plue/tools/pins";
+import type { HeldTool, ImportPins } from "@plue/tools/pins";
 import { Client, InMemoryTransport, type JSONRPCMessage } from "@modelcontextprotocol/client";
 import { describe, it } from "bun:test";
 import {
@@ -238,7 +238,7 @@ describe("an imported server that sends too much", () => {
     await client.close();
   });
 
-  it("has a list imported again only if it differs when the server reports a change", async () => {
+  it("has a list imported again only if it differs, or has held tools at a refresh", async () => {
     const { client, lists } = await changing(
       (count) => ({ description: count < 3 ? "Is the same." : "Differs." }),
       3,
@@ -248,15 +248,19 @@ describe("an imported server that sends too much", () => {
     const pins: ImportPins = {
       check: (result) => {
         imported.push(result.tools[0]?.description ?? "");
-        if (imported.at(-1) === "Differs.") changed.resolve();
-        return Promise.resolve({ ...result, held: [], approve: () => Promise.reject(new Error()) });
+        const approve = () => Promise.reject(new Error());
+        if (imported.length !== 2) return Promise.resolve({ ...result, held: [], approve });
+        changed.resolve();
+        const held = result.tools.map((tool) => ({ id: tool.id, tool }) as HeldTool);
+        return Promise.resolve({ ...result, tools: [], held, approve });
       },
     };
     await using server = await importMcpServer(client, { namespace: "far", pins });
     await changed.promise;
     assertEquals([lists(), imported], [3, ["Is the same.", "Differs."]]);
     await server.refresh();
-    assertEquals(imported.length, 3);
+    await server.refresh();
+    assertEquals(imported, ["Is the same.", "Differs.", "Differs."]);
   });
 
   it("has its stream reopened at a bounded pace", async () => {
@@ -674,6 +678,30 @@ describe("a server before 2026-07-28 that was deployed again with other tools", 
     await server.refresh();
     assertEquals(await call("far:fresh", "ann"), "ok");
     await server.close();
+  });
+
+  it("is connected again if it had no sessions before, and requires one now", async () => {
+    let session: string | undefined;
+    const answer = fetchRaw(({ id }) => resultOf(id, { tools: [tool(session ?? "first")] }));
+    const fetch: typeof answer = async (url, init) => {
+      const sent = new Headers(init?.headers).get("mcp-session-id") ?? undefined;
+      const isOpening = String(init?.body).includes('"initialize"');
+      if (!isOpening && sent !== session) return new Response("", { status: 404 });
+      const response = await answer(url, init);
+      if (session !== undefined) response.headers.set("mcp-session-id", session);
+      return response;
+    };
+    const states: unknown[] = [];
+    const { promise: renewed, resolve } = Promise.withResolvers<void>();
+    const onState = (error?: unknown): void => {
+      states.push(error);
+      if (states.length > 1 && error === undefined) resolve();
+    };
+    await using server = await importFrom(fetch, { onState });
+    session = "second";
+    await server.refresh();
+    await renewed;
+    assertEquals(server.tools.map(({ id }) => id), ["far:second"]);
   });
 
   it("is listed again after its stream has ended", async () => {
