@@ -173,6 +173,8 @@ const PART_BYTES = 16_384;
 
 /** The cost of a response, in the unit of `messageMeter`, that neither pauses nor counts. */
 const FREE_COST = 1_048_576;
+/** The cost of a response that passes after each wait, even if others have caused the next pause. */
+const PAUSED_COST = 524_288;
 
 /**
  * Bounds a body or, in a stream, each event, and the stream with the response to a request. If that
@@ -187,7 +189,8 @@ function boundedBody(
   id: string | number | undefined,
 ): TransformStream<Uint8Array, Uint8Array> {
   const add = messageMeter(maxBytes, isStream);
-  let [total, totalCost] = [0, 0];
+  /** `left` is the cost of the parts that may still pass in this pause. */
+  let [total, totalCost, left] = [0, 0, 0];
   return new TransformStream({
     async transform(chunk, controller) {
       for (let at = 0; at < chunk.byteLength; at += PART_BYTES) {
@@ -207,7 +210,11 @@ function boundedBody(
         // Calls with many events must not delay the short responses of others.
         const isCounted = isStream && id === undefined || totalCost > FREE_COST;
         // Several streams may wait for the end of the same pause.
-        while (isCounted && unasked.isPaused) await unasked.waitForPause();
+        while (isCounted && unasked.isPaused && cost > left) {
+          await unasked.waitForPause();
+          left = isStream && id === undefined ? 0 : PAUSED_COST;
+        }
+        left -= cost;
         controller.enqueue(part);
         if (isCounted) unasked.read(cost);
       }
@@ -283,8 +290,8 @@ export class UnreadInput extends Error {}
 /** The status of a lost session: 404 in the protocol, 400 at many servers. */
 export const LOST_SESSION: readonly unknown[] = [400, 404, 410];
 
-/** The code of the error that a call receives whose stream has ended without a response. */
-export const STREAM_ENDED = -32_098;
+/** The code, which no server uses, of the error of a call whose stream has ended without a response. */
+export const STREAM_ENDED = Number.MIN_SAFE_INTEGER;
 
 const MAX_ANSWERS = 16;
 /** The time in which a server can end the stream of a response, so that its connection is used again. */

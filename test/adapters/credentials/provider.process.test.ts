@@ -128,7 +128,7 @@ describe("ProviderClient", () => {
     }
   });
 
-  it("takes a token with empty texts and a lifetime below 0, which it then does not know", async () => {
+  it("takes a token with empty texts and a lifetime below 0, as if they were absent", async () => {
     for (const expires_in of [-1, "-1", ""]) {
       const json = JSON.stringify({
         access_token: "token",

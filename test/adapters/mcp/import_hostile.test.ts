@@ -595,7 +595,7 @@ describe("a tool whose x-mcp-header is wrong", () => {
 
 describe("an imported server that ends the stream of a call without a response", () => {
   for (const [status, isRepeatable] of [[400, false], [404, true]] as const) {
-    const what = isRepeatable ? "repeats it, if that is safe" : "does not know whether it has run";
+    const what = isRepeatable ? "repeats it, if that is safe" : "reports that it may have run";
     it(`and has lost the session of the call, with status ${status}: plue ${what}`, async () => {
       let [calls, isDeployed] = [0, false];
       const annotations = { readOnlyHint: isRepeatable };
@@ -681,14 +681,14 @@ describe("a server before 2026-07-28 that was deployed again with other tools", 
   });
 
   it("is connected again if it had no sessions before, and requires one now", async () => {
-    let session: string | undefined;
-    const answer = fetchRaw(({ id }) => resultOf(id, { tools: [tool(session ?? "first")] }));
+    let session = "";
+    const answer = fetchRaw(({ id }) => resultOf(id, { tools: [tool(session || "first")] }));
     const fetch: typeof answer = async (url, init) => {
-      const sent = new Headers(init?.headers).get("mcp-session-id") ?? undefined;
+      const sent = new Headers(init?.headers).get("mcp-session-id") ?? "";
       const isOpening = String(init?.body).includes('"initialize"');
       if (!isOpening && sent !== session) return new Response("", { status: 404 });
       const response = await answer(url, init);
-      if (session !== undefined) response.headers.set("mcp-session-id", session);
+      if (session !== "") response.headers.set("mcp-session-id", session);
       return response;
     };
     const states: unknown[] = [];
@@ -1178,6 +1178,26 @@ describe("boundedFetch()", () => {
     assertEquals(first?.value?.byteLength, 16 * KB);
     assert(unasked.isPaused);
     await reader?.cancel();
+  });
+
+  it("passes at least a part of each response in each second of a pause", async () => {
+    const clock = new FakeClock();
+    const unasked = new UnaskedMessages(clock);
+    const text = "a".repeat(2 * KB * KB);
+    const response = new Response(text, { headers: { "content-type": "application/json" } });
+    const fetch = boundedFetch(() => Promise.resolve(response), 4 * KB * KB, unasked);
+    let isWhole = false;
+    const body = fetch("http://a.example").then((read) => read.text())
+      .finally(() => isWhole = true);
+    let seconds = 0;
+    for (; !isWhole; seconds++) {
+      // The streams of another caller take each second.
+      unasked.read(16 * KB * KB + 1);
+      await Promise.race([clock.armed(), body]);
+      if (!isWhole) clock.advance(1_000);
+    }
+    assertEquals(await body, text);
+    assert(seconds < 6, `${seconds} seconds`);
   });
 
   it("pauses streams of many events, or without a request, and large bodies, but no short response", async () => {
