@@ -291,7 +291,7 @@ export class UnreadInput extends Error {}
 export const LOST_SESSION: readonly unknown[] = [400, 404, 410];
 
 /** The code, which no server uses, of the error of a call whose stream has ended without a response. */
-export const STREAM_ENDED = Number.MIN_SAFE_INTEGER;
+export const STREAM_ENDED: number = Number.MIN_SAFE_INTEGER;
 
 const MAX_ANSWERS = 16;
 /** The time in which a server can end the stream of a response, so that its connection is used again. */
