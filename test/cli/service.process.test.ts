@@ -547,7 +547,7 @@ describe("a plue service", () => {
 });
 
 describe("logText()", () => {
-  it("indents the lines after the first, so that a caller's text is no message of plue", () => {
+  it("indents the lines after the first, so that a caller's text is not read as a message of plue", () => {
     const text = logText(new Error("no tool\nwarning: a caller's line\r\n\x1b[2Jthe last one"));
     const [first, ...lines] = text.split(/\r|\n/);
     assertEquals(first, "Error: no tool");

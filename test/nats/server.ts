@@ -43,7 +43,7 @@ export class TestServer extends ServerProcess {
     this.port = port;
     this.url = `nats://127.0.0.1:${port}`;
     const store = JSON.stringify(join(this.folder, "jetstream"));
-    // What the streams of all tests reserve together is more than a small disk has free.
+    // By default, the limit is a part of the free disk, and the streams of all tests reserve more.
     const settings = config ??
       `jetstream {\nstore_dir: ${store}\n${jetstream || "max_file_store: 1TB"}\n}`;
     this.#settings = `listen: 127.0.0.1:${port}\n${settings}\n`;

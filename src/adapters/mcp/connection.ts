@@ -24,7 +24,7 @@ import {
 } from "../../tool/mod.ts";
 import { wasNotSent } from "../http/runtime.ts";
 import { loadClient } from "./client_library.ts";
-import { LOST_SESSION, STREAM_ENDED, UnreadInput } from "./server_bounds.ts";
+import { STREAM_ENDED, UnreadInput } from "./server_bounds.ts";
 
 export interface ClientOpener {
   readonly transport: "http" | "stdio";
@@ -426,6 +426,9 @@ function textOf(content: readonly ContentBlock[]): string | undefined {
   }
   return texts.join("\n");
 }
+
+/** The status of a lost session: 404 in the protocol, 400 at many servers. */
+export const LOST_SESSION: readonly unknown[] = [400, 404, 410];
 
 type FailureKind = "answered" | "unknown session" | "not sent" | "lost";
 

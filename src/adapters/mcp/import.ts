@@ -351,9 +351,9 @@ class McpImport implements ImportedMcpServer {
       }
       const text = JSON.stringify([listedTools, listed]);
       const isSame = text === this.#text && this.#sync.revision === this.#revision;
-      // Another process may have approved tools that are held, and files of skills may have changed.
-      const isWhole = this.held.length === 0 && listed.length === 0;
-      if (isSame && (isNotified || isWhole)) return;
+      // The approvals of other processes, and the files of skills, change without the list.
+      const hasMore = this.held.length > 0 || listed.length > 0;
+      if (isSame && (isNotified || !hasMore)) return;
       const begin = systemClock.now();
       const { pins, mayAsk = false, namespace } = this.#options;
       const { tools, pageTools } = withoutPages(listedTools);

@@ -15,11 +15,10 @@ import { abortable, clip, noop, systemClock } from "../../tool/mod.ts";
 import { causesOf, IS_DENO, messagesOf } from "../http/runtime.ts";
 import { withoutSecrets } from "../http/redact.ts";
 import { loadClient } from "./client_library.ts";
-import type { ClientOpener } from "./connection.ts";
+import { type ClientOpener, LOST_SESSION } from "./connection.ts";
 import {
   boundedFetch,
   boundMessages,
-  LOST_SESSION,
   Pace,
   readLines,
   UnaskedMessages,

@@ -189,6 +189,7 @@ function boundedBody(
   id: string | number | undefined,
 ): TransformStream<Uint8Array, Uint8Array> {
   const add = messageMeter(maxBytes, isStream);
+  const isResponse = !isStream || id !== undefined;
   /** `left` is the cost of the parts that may still pass in this pause. */
   let [total, totalCost, left] = [0, 0, 0];
   return new TransformStream({
@@ -208,11 +209,11 @@ function boundedBody(
         }
         totalCost += cost;
         // Calls with many events must not delay the short responses of others.
-        const isCounted = isStream && id === undefined || totalCost > FREE_COST;
+        const isCounted = !isResponse || totalCost > FREE_COST;
         // Several streams may wait for the end of the same pause.
         while (isCounted && unasked.isPaused && cost > left) {
           await unasked.waitForPause();
-          left = isStream && id === undefined ? 0 : PAUSED_COST;
+          left = isResponse ? PAUSED_COST : 0;
         }
         left -= cost;
         controller.enqueue(part);
@@ -286,9 +287,6 @@ export function readLines(
 
 /** A program does not read its input, so that further calls would fill the memory. */
 export class UnreadInput extends Error {}
-
-/** The status of a lost session: 404 in the protocol, 400 at many servers. */
-export const LOST_SESSION: readonly unknown[] = [400, 404, 410];
 
 /** The code, which no server uses, of the error of a call whose stream has ended without a response. */
 export const STREAM_ENDED: number = Number.MIN_SAFE_INTEGER;

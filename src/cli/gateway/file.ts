@@ -112,7 +112,7 @@ export interface PlueFile {
   readonly scopes: ReadonlyMap<string | undefined, readonly NamedSource[]>;
 }
 
-/** @throws {CommandError} The message has the line, the column, and the valid values. */
+/** @throws {CommandError} If the file is missing or invalid, with the line, column and valid values. */
 export async function readPlueFile(
   path: string,
   env: Readonly<Record<string, string | undefined>>,

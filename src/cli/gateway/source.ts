@@ -211,7 +211,7 @@ export class Source implements AsyncDisposable {
       const loaded = await loadTools([this.named.from ?? from], io, {
         ...{ headers, baseUrl, importing: this.#importing(), pins: this.#context.pins },
       });
-      // The module cache gives the next source of the module the same tools, so they are kept.
+      // The next source of this module gets the same tools from the module cache: do not dispose of them.
       const key = `${fullName(this.named)}=${loaded.module}`;
       this.#loaded = loaded.module === undefined ? loaded : this.#context.keep(key, loaded);
     } catch (error) {

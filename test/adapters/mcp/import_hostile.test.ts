@@ -569,7 +569,7 @@ describe("an imported server that has lost its sessions", () => {
 
 describe("a tool whose x-mcp-header is wrong", () => {
   for (const era of ["2025-11-25", "2026-07-28"]) {
-    it(`is rejected, and its name is not printed as it is, in ${era}`, async () => {
+    it(`is rejected, and its raw name is not printed, in ${era}`, async () => {
       const wrong = { type: "object", properties: { a: { type: "object", "x-mcp-header": "A" } } };
       const tools = [tool("good"), tool("\x1b[2Jbad\n", { inputSchema: wrong })];
       const fresh = { resultType: "complete", ttlMs: 0, cacheScope: "private" };
@@ -1105,7 +1105,7 @@ describe("UnaskedMessages", () => {
     }
   });
 
-  it("ends a pause for each wait, also if the timer of an earlier wait never fires", async () => {
+  it("ends a pause for each wait, even if the timer of an earlier wait never fires", async () => {
     const clock = new FakeClock();
     const unasked = new UnaskedMessages(clock);
     unasked.read(16 * KB * KB + 1);
@@ -1190,14 +1190,14 @@ describe("boundedFetch()", () => {
     const body = fetch("http://a.example").then((read) => read.text())
       .finally(() => isWhole = true);
     let seconds = 0;
-    for (; !isWhole; seconds++) {
+    for (; !isWhole && seconds < 6; seconds++) {
       // The streams of another caller take each second.
       unasked.read(16 * KB * KB + 1);
       await Promise.race([clock.armed(), body]);
       if (!isWhole) clock.advance(1_000);
     }
+    assert(isWhole, `${seconds} seconds`);
     assertEquals(await body, text);
-    assert(seconds < 6, `${seconds} seconds`);
   });
 
   it("pauses streams of many events, or without a request, and large bodies, but no short response", async () => {

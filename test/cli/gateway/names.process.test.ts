@@ -50,7 +50,7 @@ describe("the names of tools in a plue.json", () => {
     assertEquals((await check(settings, "--strict")).code, 1);
   });
 
-  it("are the names of the source, even if these are no valid names of tools", async () => {
+  it("are the names of the source, even if they are not valid names of tools", async () => {
     const ids = ["repos/get", "repos/list", "repos/lock", "repos/drop", undefined];
     const paths = ids.map((operationId, index) => [`/p${index}`, { get: { operationId } }]);
     const info = { title: "A", version: "1" };
