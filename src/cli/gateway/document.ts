@@ -32,7 +32,14 @@ export class SettingsDocument {
       // The message may end with a part of the text, which may be a secret.
       throw this.#errorAt(start, `it is not valid JSON: ${message.replace(/[:\s]*".*$/s, "")}`);
     }
-    visit(this.#document, { Map: (_, map) => this.#rejectSameNames(map) });
+    visit(this.#document, {
+      Map: (_, map) => this.#rejectSameNames(map),
+      Scalar: (_, { type, source = "", range }) => {
+        // In YAML, the lines after it are a part of this text.
+        if (type !== "PLAIN" || !/^\/[/*]/.test(source)) return;
+        throw this.#errorAt(range?.[0] ?? 0, `a comment begins with "#", and "//" needs quotes`);
+      },
+    });
     this.value = this.attempt("", () => this.#document.toJS());
   }
 

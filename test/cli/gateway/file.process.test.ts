@@ -28,6 +28,11 @@ describe("readPlueFile()", () => {
       '{"port": 0, "port": 1}',
       "1:13: another member has this name; remove one",
     ],
+    [
+      "a comment of another kind in a list",
+      '{"skills": [ // ours\n"./a"]}',
+      '1:14: a comment begins with "#", and "//" needs quotes',
+    ],
     ["an empty file", "", "1:1: it must be an object, not null"],
     ["a text in a wrong place", `{"port": 0} "${token}"`, "1:13: it is not valid JSON: Unexpected"],
     [
