@@ -197,8 +197,8 @@ export function writeTaskResult(
 /** The SDK's error data for an invalid `requestState`. */
 const REFUSED_STATE = { reason: "invalid_request_state" };
 
-function unknownTool(wireName: string, { names }: McpToolList): ProtocolError {
-  const others = names.encodings.map(({ name }) => name).filter((name) => name !== wireName);
+function unknownTool(wireName: string, { encodings }: McpToolList): ProtocolError {
+  const others = encodings.map(({ name }) => name).filter((name) => name !== wireName);
   const near = nearText(wireName, others);
   const hint = near && `. Did you mean ${near}?`;
   return new ProtocolError(

@@ -217,7 +217,7 @@ class McpService {
     if (beyond !== undefined) return refusalResponse(beyond);
     const plain = plainRequestOf(body, headers);
     if (plain === undefined) return this.#answerAny(request, body);
-    const list = this.#lists.of(request.toolset.available(), messages.MODERN_TARGET);
+    const list = this.#lists.of(request.toolset, messages.MODERN_TARGET);
     if (plain.method === "tools/list") return answerPlainList(list, plain, this.#parts);
     if (!list.takesNoHeaders(plain.params.name)) return this.#answerAny(request, body);
     const client = new http.ClientSignal(request.raw);
@@ -390,7 +390,7 @@ class McpService {
   }
 
   #listOf({ toolset, raw }: ToolRequest, era: messages.McpEra): messages.McpToolList {
-    return this.#lists.of(toolset.available(), messages.targetOf(era, raw.headers));
+    return this.#lists.of(toolset, messages.targetOf(era, raw.headers));
   }
 }
 

@@ -9,6 +9,7 @@ import type { ExportNames, ExportResult, McpTool } from "../../formats/mod.ts";
 import { MCP_2025_06_18, MCP_2025_11_25, MCP_2026_07_28 } from "../../formats/providers/mcp.ts";
 import { exportTools } from "../../formats/records.ts";
 import { clip, isObject, MAX_DEPTH, once, pointerStep, type Tool } from "../../tool/mod.ts";
+import type { Toolset } from "../../select/mod.ts";
 import { pageAfter } from "../http/mod.ts";
 
 export type McpTarget = typeof MCP_2025_06_18 | typeof MCP_2025_11_25 | typeof MCP_2026_07_28;
@@ -19,29 +20,42 @@ export interface McpToolPage {
   readonly nextCursor?: string;
 }
 
+type ExportedTools = ExportResult<readonly McpTool[]>;
+
 /** The tools of one listing for one revision. */
 export class McpToolList {
   readonly target: McpTarget;
+  /** The names of all members, so that a tool has the same name while others are unavailable. */
   readonly names: ExportNames;
-  readonly #exported: ExportResult<readonly McpTool[]>;
+  /** The listed tools. */
+  readonly encodings: ExportNames["encodings"];
+  readonly #tools: readonly McpTool[];
   readonly #pageSize: number;
   readonly #withoutHeaders = new Map<string, boolean>();
   #byName: ReadonlyMap<string, McpTool> | undefined;
 
-  constructor(listing: readonly Tool[], target: McpTarget, pageSize: number) {
+  /**
+   * @param exported All members of the toolset.
+   * @param listing The members that are available.
+   */
+  constructor(
+    { names, tools }: ExportedTools,
+    listing: readonly Tool[],
+    target: McpTarget,
+    pageSize: number,
+  ) {
     this.target = target;
-    this.#exported = exportTools(listing, target);
-    this.names = this.#exported.names;
+    this.names = names;
+    const listed = new Set(listing.map(({ id }) => id));
+    const isListed = (index: number): boolean => listed.has(names.encodings[index]?.id ?? "");
+    this.encodings = names.encodings.filter((_, index) => isListed(index));
+    this.#tools = tools.filter((_, index) => isListed(index));
     this.#pageSize = pageSize;
-  }
-
-  get rejected(): readonly string[] {
-    return this.#exported.rejected.map(({ message }) => message);
   }
 
   /** @param name The name in MCP. */
   inputSchemaOf(name: string): McpTool["inputSchema"] | undefined {
-    this.#byName ??= new Map(this.#exported.tools.map((tool) => [tool.name, tool]));
+    this.#byName ??= new Map(this.#tools.map((tool) => [tool.name, tool]));
     return this.#byName.get(name)?.inputSchema;
   }
 
@@ -59,12 +73,11 @@ export class McpToolList {
 
   /** Returns a page, in order of id; `undefined` if the cursor is invalid. */
   page(cursor: string | undefined): McpToolPage | undefined {
-    const page = pageAfter(this.names.encodings, cursor, this.#pageSize);
+    const page = pageAfter(this.encodings, cursor, this.#pageSize);
     if (page === undefined) return undefined;
-    const { tools } = this.#exported;
     const { start, end, nextCursor } = page;
     return {
-      tools: start === 0 && end === tools.length ? tools : tools.slice(start, end),
+      tools: this.#tools.slice(start, end),
       ...(nextCursor === undefined ? {} : { nextCursor }),
     };
   }
@@ -73,6 +86,7 @@ export class McpToolList {
 /** Caches the lists of each listing, which stays the same array until a tool changes. */
 export class McpToolLists {
   readonly #lists = new WeakMap<readonly Tool[], Map<McpTarget, McpToolList>>();
+  readonly #exports = new WeakMap<readonly Tool[], Map<McpTarget, ExportedTools>>();
   readonly #pageSize: number;
   readonly #onRejected: (message: string) => void;
 
@@ -82,11 +96,16 @@ export class McpToolLists {
     this.#onRejected = onRejected;
   }
 
-  of(listing: readonly Tool[], target: McpTarget): McpToolList {
+  of(toolset: Toolset, target: McpTarget): McpToolList {
+    const listing = toolset.available();
     const known = this.#lists.get(listing)?.get(target);
     if (known !== undefined) return known;
-    const list = new McpToolList(listing, target, this.#pageSize);
-    for (const message of list.rejected) this.#onRejected(message);
+    const exported = once(once(this.#exports, toolset.tools, () => new Map()), target, () => {
+      const made = exportTools(toolset.tools, target);
+      for (const { message } of made.rejected) this.#onRejected(message);
+      return made;
+    });
+    const list = new McpToolList(exported, listing, target, this.#pageSize);
     once(this.#lists, listing, () => new Map()).set(target, list);
     return list;
   }

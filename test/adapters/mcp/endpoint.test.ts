@@ -89,6 +89,32 @@ describe("createMcpEndpoint()", () => {
     }
   });
 
+  it("reports an unavailable tool as unavailable, and keeps the names of the others", async () => {
+    let isUp = false;
+    // Both have the name "a.b.c" in MCP, so each gets a suffix.
+    const c = toolOf("c", () => 1, { namespace: "a.b", isAvailable: () => isUp });
+    const bc = toolOf("b.c", () => 2, { namespace: "a" });
+    const other = toolOf("c", () => 3, { namespace: "x" });
+    const mcp = open(c, bc, other);
+    const namesOf = async (client: Awaited<ReturnType<typeof connect>>): Promise<string[]> =>
+      (await client.listTools(undefined, { cacheMode: "refresh" })).tools.map(({ name }) => name);
+    for (const mode of ["auto", "legacy"] as const) {
+      isUp = true;
+      const client = await connect(mcp, mode);
+      const [own = "", ...names] = await namesOf(client);
+      isUp = false;
+      assertEquals(await namesOf(client), names);
+      const { isError, content: [text] } = await client.callTool({ name: own });
+      assert(isError === true);
+      assertEquals(text, {
+        type: "text",
+        text: `Cannot call "${own}": the tool is not available now`,
+      });
+      await assertRejects(() => client.callTool({ name: "a.b.d" }), Error, "Unknown tool");
+      await client.close();
+    }
+  });
+
   it("names the repairs of the arguments", async () => {
     const registry = new ToolRegistry({
       tools: [{
