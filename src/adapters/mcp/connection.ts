@@ -80,6 +80,10 @@ export class McpConnection {
     this.#maxDelayMs = maxDelayMs;
   }
 
+  get isLive(): boolean {
+    return this.#live?.transport !== undefined;
+  }
+
   /** Connects in the background, until it succeeds. */
   connectLater(): void {
     this.#current = this.#reopen();
@@ -138,8 +142,7 @@ export class McpConnection {
       const status = await statusOf(error);
       if (status === 401) throw error;
       const kind = await kindOf(error, client);
-      // Also without sessions: another server, or another revision, may have this address now.
-      const isLost = kind === "not sent" || LOST_SESSION.includes(status) ||
+      const isLost = kind === "not sent" ||
         kind !== "answered" && !await answers(client, this.#stop.signal);
       // A replica that is replaced by another one still completes its calls.
       if (isLost && this.calls === 0) this.lose(client);
@@ -358,7 +361,9 @@ async function sendCall(
       const isUnauthorized = status === 401;
       const kind = isUnauthorized && !isShared ? "answered" : await kindOf(error, client);
       // Other calls use the connection, too, so the failure of one request does not end it.
-      const isUsable = kind !== "not sent" && kind !== "answered" && await answers(client, signal);
+      const mayEnd = connection.calls === 0 || client.transport?.sessionId !== undefined;
+      const isUsable = kind === "unknown session" && !mayEnd ||
+        kind !== "not sent" && kind !== "answered" && await answers(client, signal);
       signal.throwIfAborted();
       if (kind === "answered" || (kind === "unknown session" && isUsable)) {
         const code = REJECTIONS.get(status);
@@ -460,10 +465,11 @@ async function kindOf(error: unknown, client: Client): Promise<FailureKind> {
   // A `RangeError` means that the response is too large.
   if (error instanceof ProtocolError || error instanceof RangeError) return "answered";
   if (error instanceof SdkHttpError) {
-    // The Rust SDK sends status 401.
-    const mayBeSession = [401, ...LOST_SESSION].includes(error.status);
+    // Also without sessions: another server, or another revision, may have this address now.
+    if (LOST_SESSION.includes(error.status)) return "unknown session";
     const hasSession = client.transport?.sessionId !== undefined;
-    if (mayBeSession && hasSession && client.getProtocolEra() === "legacy") {
+    // The Rust SDK sends status 401.
+    if (error.status === 401 && hasSession && client.getProtocolEra() === "legacy") {
       return "unknown session";
     }
     return error.status < 500 ? "answered" : "lost";

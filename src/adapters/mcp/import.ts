@@ -260,7 +260,11 @@ class McpImport implements ImportedMcpServer {
     this.#cancelRead ??= systemClock.setTimeout(() => {
       this.#cancelRead = undefined;
       // Reads with the current client, which may be another one by then.
-      this.refresh(true).catch((error) => this.#report(error));
+      this.refresh(true).catch((error) => {
+        this.#report(error);
+        // A new connection reads the list itself.
+        if (this.#connection.isLive) this.#readLater();
+      });
     }, this.#pace.next());
   }
 
@@ -305,32 +309,34 @@ class McpImport implements ImportedMcpServer {
     await this.#read(client);
   }
 
-  async #follow(client: Client, followsSkills: boolean): Promise<void> {
+  /** @param isAgain True after the end of a stream: changes may have been missed. */
+  async #follow(client: Client, followsSkills: boolean, isAgain: boolean = false): Promise<void> {
     const onChanged = (): void => this.#readLater();
     client.setNotificationHandler("notifications/tools/list_changed", onChanged);
     if (followsSkills) {
       client.setNotificationHandler("notifications/resources/list_changed", onChanged);
     }
     if (client.getProtocolEra() !== "modern") return;
+    // Proxies end idle streams, and the running calls of the connection must continue then.
+    const followLater = (): void => {
+      if (this.#isClosed) return;
+      this.#cancelFollow = systemClock.setTimeout(() => {
+        if (client.transport !== undefined) void this.#follow(client, followsSkills, true);
+      }, this.#pace.next());
+    };
     try {
       const { closed } = await client.listen({
         toolsListChanged: true,
         ...(followsSkills && { resourcesListChanged: true }),
       });
-      void closed.then((by) => {
-        if (by === "local" || this.#isClosed) return;
-        // Proxies end idle streams, and the running calls of the connection must continue then.
-        const again = async (): Promise<void> => {
-          await this.#follow(client, followsSkills);
-          await this.#read(client, true);
-        };
-        const follow = (): void => void again().catch(() => this.#connection.lose(client));
-        this.#cancelFollow = systemClock.setTimeout(follow, this.#pace.next());
-      });
+      void closed.then((by) => by === "local" || followLater());
     } catch (error) {
       // The error is only logged, because the tools work without notifications.
-      this.#report(error);
+      this.#report(this.#connection.describe(error));
+      if (isAgain) followLater();
     }
+    // Also finds out whether the server is lost.
+    if (isAgain) this.#readLater();
   }
 
   /** @param isNotified True if the server reports a change. Otherwise pins and skills are read again. */

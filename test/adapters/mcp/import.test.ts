@@ -230,44 +230,56 @@ describe("importMcpServer()", () => {
     assertEquals(found.ok && found.content, "one\ntwo");
   });
 
-  it("continues its running calls when a proxy ends the idle stream of changes", async () => {
-    const begun = Promise.withResolvers<void>();
-    const answered = Promise.withResolvers<void>();
-    const proxy = new AbortController();
-    const far = new ToolRegistry({
-      tools: [toolOf("waits", async () => {
-        begun.resolve();
-        await answered.promise;
-        return "done";
-      })],
-    });
-    const mcp = createMcpEndpoint(far, { openExecution: true });
-    const registry = new ToolRegistry();
-    let listens = 0;
-    const again = Promise.withResolvers<void>();
-    await using _server = await importFar(mcp, {
-      registry,
-      http: {
-        async fetch(url, init) {
-          const response = await fetchFrom(mcp)(url, init);
-          if (!String(init?.body).includes("subscriptions/listen")) return response;
-          if (++listens > 1) again.resolve();
-          const { readable, writable } = new TransformStream();
-          const { signal } = listens === 1 ? proxy : new AbortController();
-          void response.body?.pipeTo(writable, { signal, preventAbort: true })
-            .catch(() => writable.close()).catch(() => {});
-          return new Response(readable, response);
+  for (const status of [200, 429]) {
+    it(`continues its running calls when a proxy ends the stream of changes, then sends ${status}`, async () => {
+      const begun = Promise.withResolvers<void>();
+      const answered = Promise.withResolvers<void>();
+      const proxy = new AbortController();
+      const far = new ToolRegistry({
+        tools: [toolOf("waits", async () => {
+          begun.resolve();
+          await answered.promise;
+          return "done";
+        })],
+      });
+      const mcp = createMcpEndpoint(far, { openExecution: true });
+      const registry = new ToolRegistry();
+      /** The methods to which the proxy has not sent the status. */
+      const remaining = new Set(status === 200 ? [] : ["subscriptions/listen", "tools/list"]);
+      const again = Promise.withResolvers<void>();
+      await using _server = await importFar(mcp, {
+        registry,
+        http: {
+          async fetch(url, init) {
+            const { method } = JSON.parse(String(init?.body ?? "{}"));
+            if (proxy.signal.aborted && remaining.delete(method)) {
+              return new Response("busy", { status });
+            }
+            const response = await fetchFrom(mcp)(url, init);
+            if (method !== "subscriptions/listen") return response;
+            if (proxy.signal.aborted) again.resolve();
+            const { readable, writable } = new TransformStream();
+            const { signal } = proxy.signal.aborted ? new AbortController() : proxy;
+            void response.body?.pipeTo(writable, { signal, preventAbort: true })
+              .catch(() => writable.close()).catch(() => {});
+            return new Response(readable, response);
+          },
         },
-      },
+      });
+      const call = new ToolDispatcher(registry).dispatch({ name: "far:waits" });
+      await begun.promise;
+      proxy.abort();
+      far.registerTool(toolOf("missed"));
+      await again.promise;
+      for (const changes = followChanges(registry); registry.getTool("far:missed") === undefined;) {
+        await changes.next();
+      }
+      assertEquals(remaining.size, 0);
+      answered.resolve();
+      const result = await call;
+      assertEquals(result.ok && result.content, "done");
     });
-    const call = new ToolDispatcher(registry).dispatch({ name: "far:waits" });
-    await begun.promise;
-    proxy.abort();
-    await again.promise;
-    answered.resolve();
-    const result = await call;
-    assertEquals(result.ok && result.content, "done");
-  });
+  }
 
   it("repeats a repeatable call after the connection is reopened", async () => {
     const world = await imported();

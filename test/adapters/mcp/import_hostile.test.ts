@@ -680,9 +680,11 @@ describe("a server before 2026-07-28 that was deployed again with other tools", 
     await server.close();
   });
 
-  it("is connected again if it had no sessions before, and requires one now", async () => {
+  it("is connected again if it had no sessions before, and requires one now, by a read or a call", async () => {
     let session = "";
-    const answer = fetchRaw(({ id }) => resultOf(id, { tools: [tool(session || "first")] }));
+    const answer = fetchRaw(({ id }) =>
+      resultOf(id, { tools: [tool("call"), tool(session || "first")], content: [] })
+    );
     const fetch: typeof answer = async (url, init) => {
       const sent = new Headers(init?.headers).get("mcp-session-id") ?? "";
       const isOpening = String(init?.body).includes('"initialize"');
@@ -697,11 +699,17 @@ describe("a server before 2026-07-28 that was deployed again with other tools", 
       states.push(error);
       if (states.length > 1 && error === undefined) resolve();
     };
-    await using server = await importFrom(fetch, { onState });
+    const registry = new ToolRegistry();
+    await using server = await importFrom(fetch, { onState, registry });
     session = "second";
     await server.refresh();
     await renewed;
-    assertEquals(server.tools.map(({ id }) => id), ["far:second"]);
+    assertEquals(server.tools.map(({ id }) => id), ["far:call", "far:second"]);
+    for (const next of ["", "third"]) {
+      session = next;
+      const { ok } = await new ToolDispatcher(registry).dispatch({ name: "far:call" });
+      assert(ok);
+    }
   });
 
   it("is listed again after its stream has ended", async () => {
