@@ -11,7 +11,7 @@ import type {
   StreamableHTTPClientTransportOptions,
   Transport,
 } from "@modelcontextprotocol/client";
-import { abortable, clip, noop, systemClock } from "../../tool/mod.ts";
+import { abortable, attemptOr, clip, fail, noop, systemClock } from "../../tool/mod.ts";
 import { causesOf, IS_DENO, messagesOf } from "../http/runtime.ts";
 import { withoutSecrets } from "../http/redact.ts";
 import { loadClient } from "./client_library.ts";
@@ -81,7 +81,10 @@ function httpOpener(
   limits: ClientLimits,
   onReopened: () => void,
 ): ClientOpener {
-  const name = nameOfUrl(url, new Headers(options.requestInit?.headers));
+  // The error of the runtime would contain the value.
+  const headers = attemptOr(undefined, () => new Headers(options.requestInit?.headers)) ??
+    fail("import an MCP server", "http.requestInit has an invalid header");
+  const name = nameOfUrl(url, headers);
   // Shared by all connections: otherwise a server could reset the delay by closing one.
   const pace = new Pace();
   return {

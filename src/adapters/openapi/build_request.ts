@@ -1,7 +1,7 @@
 /** Writes a call's arguments as an HTTP request. They cannot change the host or path of the API. */
 
 import type { JsonRecord } from "../../formats/provider_kit.ts";
-import { clip } from "../../tool/mod.ts";
+import { clip, fail } from "../../tool/mod.ts";
 import * as serialize from "./serialize.ts";
 import { type Pair, writePairs } from "./serialize.ts";
 
@@ -95,6 +95,8 @@ export function buildRequest(
   if (body !== undefined) headers.set("content-type", body.contentType);
   if (cookies.length > 0) headers.set("cookie", cookies.map((pair) => pair.join("=")).join("; "));
   for (const [name, value] of Object.entries(credentials.headers ?? {})) {
+    // The message of fetch would contain the value.
+    if (/\0|[\r\n]./.test(value)) fail("send the request", `"${name}" must be one line`);
     headers.set(name.toLowerCase(), value);
   }
   const proof = Object.entries(credentials.query ?? {}).map(([name, value]): Pair => [

@@ -113,6 +113,13 @@ describe("importMcpServer()", () => {
     });
   }
 
+  it("rejects a header with two lines, and does not repeat it", async () => {
+    const http = { requestInit: { headers: { authorization: "Bearer one\ntwo" } } };
+    const error = await assertRejects(() => importMcpServer(URL_OF_MCP, { namespace: "x", http }));
+    const why = "Cannot import an MCP server: http.requestInit has an invalid header";
+    assertEquals((error as Error).message, why);
+  });
+
   it("requires a namespace", async () => {
     const none = {} as { namespace: string };
     const why = "the option namespace is required";

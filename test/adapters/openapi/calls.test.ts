@@ -192,6 +192,19 @@ describe("an imported operation", () => {
     assertEquals(seen, ["op", "string"]);
   });
 
+  it("sends no header with two lines, and does not repeat it", async () => {
+    const { tools } = importOpenApi(api("/a", "get", { operationId: "op" }), {
+      fetch,
+      baseUrl: "http://127.0.0.1:9",
+      authorize: () => ({ headers: { authorization: "Bearer one\ntwo" } }),
+    });
+    const result = await call(tools, "op", {});
+    assert(!result.ok);
+    const { message } = result.error;
+    assertStringIncludes(message, 'Cannot send the request: "authorization" must be one line');
+    assert(!message.includes("two"));
+  });
+
   it("reports the credential that the API has rejected, and no other one of the tool", async () => {
     const rejected: string[] = [];
     const source = fromContext((name) => ({
