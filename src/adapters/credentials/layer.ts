@@ -13,8 +13,8 @@ import {
   type NeededAuthorization,
 } from "./source.ts";
 
-/** The number of URLs that a person gets in one call. */
-const MAX_ROUNDS = 3;
+/** The number of URLs that a person gets in one call. Other permissions of the person cause new ones. */
+const MAX_ROUNDS = 10;
 /** The time that a call waits for a person at a URL: the lifetime of the URL, in milliseconds. */
 const WAIT_MS = 600_000;
 
@@ -91,7 +91,7 @@ async function obtain(
     // The limit pauses the call's timeout. The signal ends the wait before it.
     await call.wait(doing, arrived, 2 * WAIT_MS);
   }
-  throw new CallFailure("denied", "its caller did not give permission");
+  throw new CallFailure("denied", "no permission was given");
 }
 
 async function get(

@@ -300,7 +300,7 @@ describe("credentials() without a credential", () => {
     assertEquals(contentOf(await dispatcher.dispatch({ name: "t" })), "input_required");
   });
 
-  it("denies a call whose caller declines, or has not given permission at three URLs", async () => {
+  it("denies a call whose caller declines, or has not given permission at ten URLs", async () => {
     const source = new SlowSource();
     const declined = await dispatcherOf(source, tool).dispatch({ name: "t" }, {
       onQuestion: () => ({ action: "decline" }),
@@ -314,14 +314,14 @@ describe("credentials() without a credential", () => {
     const result = await dispatcherOf(never, tool).dispatch({ name: "t" }, {
       onQuestion: () => (questions++, { action: "accept" }),
     });
-    assertEquals([contentOf(result), questions], ["denied", 3]);
+    assertEquals([contentOf(result), questions], ["denied", 10]);
   });
 
-  it("runs a call whose caller gives permission at the third URL", async () => {
+  it("runs a call whose caller gives permission at the tenth URL", async () => {
     let urls = 0;
     const late: CredentialSource = {
       get: () =>
-        ++urls > 3
+        ++urls > 10
           ? { token: TOKEN }
           : { url: "https://hub.example/", arrived: () => Promise.resolve() },
     };
