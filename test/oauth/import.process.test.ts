@@ -221,6 +221,12 @@ describe("importMcpServer() with authorize", () => {
     await using server = await startServer();
     await using hub = await importFrom(server.url, () => undefined);
     assertEquals(await hub.call("ann"), "denied");
+    for (const none of [undefined, "", {}]) {
+      await using other = await importFrom(server.url, () => "t", {
+        authorize: () => none as string,
+      });
+      assertEquals(await other.call("ann"), "denied");
+    }
     const wrong: readonly [Parameters<typeof importMcpServer>[0], object, string][] = [
       [server.url, { idleMs: 1 }, "without authorize"],
       [{ command: "node" }, { authorize: () => "token" }, "the source must be a URL"],

@@ -158,7 +158,10 @@ export class CallerConnections {
   ): Promise<Result | check.ToolFailure> {
     const credential = await this.#options.authorize(context);
     const { principal = null, signal } = context;
-    const token = typeof credential === "string" ? credential : credential.token;
+    const token: unknown = check.isText(credential) ? credential : Object(credential).token;
+    if (!check.isText(token) || token === "") {
+      throw new CallFailure("denied", "authorize returned no token for its caller");
+    }
     // A module may have its own copy of the package, whose class does not know this context.
     const call: Call | undefined = Object(context.constructor).callOf?.(context);
     if (call !== undefined) redactWith(call, (value) => withoutSecrets(value, [token]));
