@@ -17,3 +17,4 @@ export {
   type GivenCredential,
   type NeededAuthorization,
 } from "./source.ts";
+export type { ToolCredential } from "../../tool/mod.ts";
