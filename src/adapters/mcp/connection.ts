@@ -5,6 +5,7 @@ import type {
   Client,
   ContentBlock,
   InputRequests,
+  Progress,
   Tool as ListedTool,
 } from "@modelcontextprotocol/client";
 import {
@@ -63,8 +64,8 @@ export class McpConnection {
   readonly #firstDelayMs: number;
   readonly #maxDelayMs: number;
   readonly #stop = new AbortController();
-  /** The number of running calls. */
-  calls = 0;
+  /** The number of running calls of each client. */
+  readonly #calls: Map<Client, number> = new Map();
   #current: Promise<Client> = new Promise(noop);
   #live: Client | undefined;
   #isOpen = false;
@@ -80,8 +81,9 @@ export class McpConnection {
     this.#maxDelayMs = maxDelayMs;
   }
 
-  get isLive(): boolean {
-    return this.#live?.transport !== undefined;
+  /** Returns true for the current client, unless it is closed. */
+  isLive(client: Client | undefined = this.#live): boolean {
+    return client === this.#live && client?.transport !== undefined;
   }
 
   /** Connects in the background, until it succeeds. */
@@ -125,10 +127,7 @@ export class McpConnection {
     });
   }
 
-  /**
-   * Lists the tools. Loses a client whose server does not respond, or has lost the session, if no
-   * call is running.
-   */
+  /** Lists the tools. Loses a client whose server does not respond, or has lost the session. */
   async list(client: Client, signal?: AbortSignal): Promise<readonly ListedTool[]> {
     // The SDK would return an empty list.
     if (client.transport === undefined) throw new Error("The connection is closed");
@@ -144,17 +143,40 @@ export class McpConnection {
       const kind = await kindOf(error, client);
       const isLost = kind === "not sent" ||
         kind !== "answered" && !await answers(client, this.#stop.signal);
-      // A replica that is replaced by another one still completes its calls.
-      if (isLost && this.calls === 0) this.lose(client);
+      if (isLost) this.lose(client);
       throw error;
     }
+  }
+
+  /** True if other calls of a client run, and a session cannot be lost. */
+  isBusy(client: Client): boolean {
+    return this.#calls.has(client) && client.transport?.sessionId === undefined;
+  }
+
+  /** Runs a call. After the last call of a lost client, closes the client. */
+  async call<Result>(client: Client, run: () => Promise<Result>): Promise<Result> {
+    this.#calls.set(client, (this.#calls.get(client) ?? 0) + 1);
+    try {
+      return await run();
+    } finally {
+      const left = (this.#calls.get(client) ?? 1) - 1;
+      if (left > 0) this.#calls.set(client, left);
+      else this.#calls.delete(client);
+      if (this.#live !== client) this.#end(client);
+    }
+  }
+
+  /** Closes a lost client. A server that is replaced by another one still completes its requests. */
+  #end(client: Client): void {
+    const isDraining = this.#opener.transport === "http" && this.#calls.has(client);
+    if (!isDraining && this.#opener.isOwn) client.close().catch(noop);
   }
 
   /** Replaces a client that lost its server. False for a client that the host reconnects. */
   lose(client: Client): boolean {
     if (this.#live === client && this.#opener.isOwn) {
       this.#live = undefined;
-      client.close().catch(noop);
+      this.#end(client);
       // While a connection is opened, its loss is reported by `#open`, and `#reopen` tries again.
       if (!this.#isOpen) return true;
       if (this.#trouble !== undefined) this.#events.onError(this.#trouble);
@@ -170,6 +192,9 @@ export class McpConnection {
     const live = this.#live;
     this.#live = undefined;
     this.connectLater();
+    for (const client of this.#opener.isOwn ? this.#calls.keys() : []) {
+      if (client !== live) client.close().catch(noop);
+    }
     if (this.#opener.isOwn && live !== undefined) {
       const { terminateSession } = Object(live.transport);
       // Many servers keep a session until its client ends it.
@@ -193,7 +218,9 @@ export class McpConnection {
       if (this.#opener.isOwn) {
         client.onclose = () => void this.lose(client);
         // Describes the error now: later the program may have ended, which would be another reason.
-        client.onerror = (error) => void (this.#trouble = this.describe(error));
+        client.onerror = (error) => {
+          if (this.#live === client) this.#trouble = this.describe(error);
+        };
       }
       await abortable(this.#events.onConnected(client), signal);
       // The client may have been lost during `onConnected`.
@@ -340,15 +367,17 @@ async function sendCall(
   let mayHaveRun = retry.inputResponses !== undefined;
   for (let isFirst = true;; isFirst = false) {
     const client = await connection.client(signal);
-    connection.calls++;
+    const options = {
+      ...(tool === undefined ? {} : { allowInputRequired: true, toolDefinition: tool }),
+      signal,
+      // The dispatcher limits the time of the call.
+      timeout: MAX_TIMEOUT_MS,
+      onprogress: ({ progress, total, message }: Progress) =>
+        context.progress(progress, total, message),
+    };
     try {
-      const result = await client.callTool({ name, arguments: { ...args }, ...retry }, {
-        ...(tool === undefined ? {} : { allowInputRequired: true, toolDefinition: tool }),
-        signal,
-        // The dispatcher limits the time of the call.
-        timeout: MAX_TIMEOUT_MS,
-        onprogress: ({ progress, total, message }) => context.progress(progress, total, message),
-      }).finally(() => connection.calls--);
+      const request = { name, arguments: { ...args }, ...retry };
+      const result = await connection.call(client, () => client.callTool(request, options));
       return isInputRequest(result) ? new AskedByServer(result) : valueOf(result);
     } catch (error) {
       signal.throwIfAborted();
@@ -361,8 +390,7 @@ async function sendCall(
       const isUnauthorized = status === 401;
       const kind = isUnauthorized && !isShared ? "answered" : await kindOf(error, client);
       // Other calls use the connection, too, so the failure of one request does not end it.
-      const mayEnd = connection.calls === 0 || client.transport?.sessionId !== undefined;
-      const isUsable = kind === "unknown session" && !mayEnd ||
+      const isUsable = kind === "unknown session" && connection.isBusy(client) ||
         kind !== "not sent" && kind !== "answered" && await answers(client, signal);
       signal.throwIfAborted();
       if (kind === "answered" || (kind === "unknown session" && isUsable)) {

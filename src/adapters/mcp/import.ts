@@ -263,7 +263,7 @@ class McpImport implements ImportedMcpServer {
       this.refresh(true).catch((error) => {
         this.#report(error);
         // A new connection reads the list itself.
-        if (this.#connection.isLive) this.#readLater();
+        if (this.#connection.isLive()) this.#readLater();
       });
     }, this.#pace.next());
   }
@@ -321,7 +321,7 @@ class McpImport implements ImportedMcpServer {
     const followLater = (): void => {
       if (this.#isClosed) return;
       this.#cancelFollow = systemClock.setTimeout(() => {
-        if (client.transport !== undefined) void this.#follow(client, followsSkills, true);
+        if (this.#connection.isLive(client)) void this.#follow(client, followsSkills, true);
       }, this.#pace.next());
     };
     try {

@@ -204,7 +204,7 @@ function commandOpener(source: McpCommand, limits: ClientLimits): ClientOpener {
     },
     async open(signal) {
       const start = systemClock.now();
-      const opening = openWith(signal, limits, async (unasked) => {
+      const opening = openWith(signal, limits, async (unasked, requests) => {
         const { deserializeMessage, serializeMessage } = await loadClient();
         const { getDefaultEnvironment, StdioClientTransport } = await loadStdio();
         // The SDK makes a copy, which has the same bounds, to find out the revision of the server.
@@ -219,7 +219,7 @@ function commandOpener(source: McpCommand, limits: ClientLimits): ClientOpener {
               if (this !== transport) unasked.add();
               return deserializeMessage(line);
             };
-            Object.assign(buffer, readLines(limits.maxBytes, unasked, parse));
+            Object.assign(buffer, readLines(limits.maxBytes, unasked, requests, parse));
           }
 
           override async start(): Promise<void> {
@@ -320,7 +320,7 @@ async function openWith(
     transport = await makeTransport(unasked, requests);
     signal.throwIfAborted();
     boundMessages(transport, unasked, requests);
-    const client = await newClient(limits, unasked);
+    const client = await newClient(limits);
     signal.throwIfAborted();
     await client.connect(transport, { signal, timeout });
     return client;
@@ -334,10 +334,7 @@ async function openWith(
   }
 }
 
-async function newClient(
-  { maxBytes, mayAsk }: ClientLimits,
-  unasked: UnaskedMessages,
-): Promise<Client> {
+async function newClient({ maxBytes, mayAsk }: ClientLimits): Promise<Client> {
   const { Client } = await loadClient();
   class BoundedClient extends Client {
     #isListing = false;
@@ -358,18 +355,12 @@ async function newClient(
       }
     }
 
-    protected override _onnotification(...args: Parameters<Client["_onnotification"]>): void {
-      unasked.add();
-      super._onnotification(...args);
-    }
-
     /**
      * The SDK handles progress one microtask after reading it. It handles a response synchronously
      * and removes the progress handler. So progress that arrives with the response would be lost:
      * the response is delayed.
      */
     protected override _onresponse(response: JSONRPCResponse): void {
-      unasked.answer();
       void Promise.resolve().then(() => super._onresponse(this.#boundedPage(response)));
     }
 

@@ -41,7 +41,6 @@ export class Pace {
  */
 export class UnaskedMessages {
   readonly #clock: Clock;
-  #asked = 0;
   #count = 0;
   #bytes = 0;
   #since = -Infinity;
@@ -59,20 +58,6 @@ export class UnaskedMessages {
   waitForPause(): Promise<void> {
     const ms = Math.max(this.#pausedUntil - this.#clock.now(), 0);
     return new Promise((resolve) => void this.#clock.setTimeout(resolve, ms));
-  }
-
-  /** True while a response is due. */
-  get isAsking(): boolean {
-    return this.#asked > 0;
-  }
-
-  ask(): void {
-    this.#asked++;
-  }
-
-  answer(): void {
-    if (this.#asked > 0) this.#asked--;
-    else this.add();
   }
 
   add(): void {
@@ -168,8 +153,11 @@ export function boundedFetch(
   };
 }
 
-/** The size of the parts in which a body is read: a large chunk may have many short events. */
-const PART_BYTES = 16_384;
+/**
+ * The sizes of the parts in which a body is read, without and during a pause: a large chunk may have
+ * many short events, which together cost more than passes in a pause.
+ */
+const [PART_BYTES, PAUSED_PART_BYTES] = [16_384, 1_024] as const;
 
 /** The cost of a response, in the unit of `messageMeter`, that neither pauses nor counts. */
 const FREE_COST = 1_048_576;
@@ -194,8 +182,9 @@ function boundedBody(
   let [total, totalCost, left] = [0, 0, 0];
   return new TransformStream({
     async transform(chunk, controller) {
-      for (let at = 0; at < chunk.byteLength; at += PART_BYTES) {
-        const part = chunk.subarray(at, at + PART_BYTES);
+      for (let at = 0; at < chunk.byteLength;) {
+        const part = chunk.subarray(at, at + (unasked.isPaused ? PAUSED_PART_BYTES : PART_BYTES));
+        at += part.byteLength;
         total += part.byteLength;
         const { cost, excess } = add(part);
         if (excess !== undefined || id !== undefined && total > MAX_STREAM * maxBytes) {
@@ -237,10 +226,13 @@ const ID = /^\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(\d+)|"id"\s*:\s*(\
  * Separates the messages of a program like the SDK's `ReadBuffer`, which takes quadratic time.
  * A message above the limit fails only the request that it answers, unless it does not end. During a
  * pause of `unasked`, there is no next message.
+ *
+ * @param requests The requests whose responses are due.
  */
 export function readLines(
   maxBytes: number,
   unasked: UnaskedMessages,
+  requests: ReadonlyMap<unknown, unknown>,
   parse: (line: string) => JSONRPCMessage,
 ) {
   const decoder = new TextDecoder();
@@ -255,7 +247,7 @@ export function readLines(
       return parse(JSON.stringify({ jsonrpc: "2.0", id: Number(first ?? last), error }));
     }
     const message = parse(line);
-    if (!unasked.isAsking || !("result" in message || "error" in message)) unasked.read(cost);
+    if (requestOf(message, requests) === undefined) unasked.read(cost);
     return message;
   };
   return {
@@ -285,6 +277,14 @@ export function readLines(
   };
 }
 
+/** Returns the value of the request that a message answers. */
+function requestOf<Value>(
+  message: JSONRPCMessage,
+  requests: ReadonlyMap<unknown, Value>,
+): Value | undefined {
+  return "method" in message ? undefined : requests.get(message.id);
+}
+
 /** A program does not read its input, so that further calls would fill the memory. */
 export class UnreadInput extends Error {}
 
@@ -312,20 +312,20 @@ export function boundMessages(
     requests.get(id)?.abort();
     requests.delete(id);
   };
-  const answered = (message: JSONRPCMessage): void => {
-    if ("method" in message) return;
-    const request = requests.get(message.id);
+  const count = (message: JSONRPCMessage): void => {
+    const request = requestOf(message, requests);
+    if (request === undefined) return unasked.add();
     // Immediately, because a timer may not outlive a request on Workers.
-    requests.delete(message.id);
+    requests.delete(Object(message).id);
     // Must not delay the end of the process.
-    if (request) Object(setTimeout(() => request.abort(), END_MS)).unref?.();
+    Object(setTimeout(() => request.abort(), END_MS)).unref?.();
   };
   let receive: Transport["onmessage"];
   // The SDK replaces it while it finds out the revision of the server.
   Object.defineProperty(transport, "onmessage", {
     get: () => receive,
     set: (next: typeof receive) => {
-      receive = next && ((message, extra) => (answered(message), next(message, extra)));
+      receive = next && ((message, extra) => (count(message), next(message, extra)));
     },
   });
   let answers = 0;
@@ -333,18 +333,17 @@ export function boundMessages(
     if ("method" in message) {
       if (message.method === "notifications/cancelled") end(message.params?.["requestId"]);
       if (!("id" in message)) return await send(message, options);
-      unasked.ask();
       const { id } = message;
       const request = new AbortController();
       requests.set(id, request);
       options.requestSignal?.addEventListener("abort", () => end(id));
       const onRequestStreamEnd = (): void => {
-        const isDue = requests.has(id);
-        end(id);
-        if (options.onRequestStreamEnd) return options.onRequestStreamEnd();
         // The SDK would wait for the response until the time limit of the call.
         const error = { code: STREAM_ENDED, message: "the stream of the response has ended" };
-        if (isDue) receive?.({ jsonrpc: "2.0", id, error });
+        const isCall = options.onRequestStreamEnd === undefined;
+        if (isCall && requests.has(id)) receive?.({ jsonrpc: "2.0", id, error });
+        end(id);
+        options.onRequestStreamEnd?.();
       };
       const all = { ...options, requestSignal: request.signal, onRequestStreamEnd };
       return await send(message, all).catch((error) => {
@@ -352,7 +351,6 @@ export function boundMessages(
         throw error;
       });
     }
-    unasked.add();
     if (answers >= MAX_ANSWERS) return;
     answers++;
     try {

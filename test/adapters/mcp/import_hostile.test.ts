@@ -16,7 +16,7 @@ import { maybe } from "../../support/skip.ts";
 import { FakeClock } from "../../support/waiting.ts";
 import * as raw from "./raw_server.ts";
 
-const { boundedFetch, Pace, readLines, UnaskedMessages } = bounds;
+const { boundedFetch, boundMessages, Pace, readLines, UnaskedMessages } = bounds;
 const { endless, fetchRaw, greeting, json, resultOf, silence, tool } = raw;
 type RawMessage = raw.RawMessage;
 const URL_OF_SERVER = "http://far.example/mcp";
@@ -567,6 +567,70 @@ describe("an imported server that has lost its sessions", () => {
   }
 });
 
+describe("an imported server that is replaced", () => {
+  it("completes its running calls, while the next connection sends a refused call", async () => {
+    const [begun, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const sent: unknown[] = [];
+    let isReplaced = false;
+    const registry = new ToolRegistry();
+    await using _server = await importFrom(
+      fetchRaw(async ({ id, method, params }) => {
+        if (method === "tools/list") return resultOf(id, { tools: [tool("long"), tool("other")] });
+        if (method !== "tools/call") return resultOf(id, {});
+        if (isReplaced) {
+          isReplaced = false;
+          throw Object.assign(new Error("refused"), { code: "ECONNREFUSED" });
+        }
+        sent.push(params?.["name"]);
+        if (params?.["name"] === "long") {
+          begun.resolve();
+          await answered.promise;
+        }
+        return resultOf(id, { content: [{ type: "text", text: "done" }] });
+      }),
+      { registry },
+    );
+    const dispatcher = new ToolDispatcher(registry);
+    const long = dispatcher.dispatch({ name: "far:long" });
+    await begun.promise;
+    isReplaced = true;
+    const other = await dispatcher.dispatch({ name: "far:other" });
+    answered.resolve();
+    const { ok } = await long;
+    assert(ok && other.ok);
+    assertEquals(sent, ["long", "other"]);
+  });
+
+  it("gives all calls of a lost session the next one, although its requests end one by one", async () => {
+    let [session, count, runs] = ["first", 0, 0];
+    const renewed = Promise.withResolvers<void>();
+    const answer = fetchRaw(({ id, method }) => {
+      if (method === "tools/call") runs++;
+      return resultOf(id, { tools: [tool("call")], content: [] });
+    });
+    const registry = new ToolRegistry();
+    await using _server = await importFrom(async (url, init = {}) => {
+      const sent = new Headers(init.headers).get("mcp-session-id") ?? session;
+      if (sent !== session) {
+        // The other calls of the session are still in flight when the first one is rejected.
+        if (String(init.body).includes("tools/call") && count++ > 0) await renewed.promise;
+        init.signal?.throwIfAborted();
+        return new Response("no", { status: 404 });
+      }
+      if (session === "second") renewed.resolve();
+      const response = await answer(url, init);
+      response.headers.set("mcp-session-id", session);
+      return response;
+    }, { registry });
+    session = "second";
+    const dispatcher = new ToolDispatcher(registry);
+    const all = Array.from({ length: 20 }, () => dispatcher.dispatch({ name: "far:call" }));
+    const results = await Promise.all(all);
+    assert(results.every(({ ok }) => ok));
+    assertEquals(runs, 20);
+  });
+});
+
 describe("a tool whose x-mcp-header is wrong", () => {
   for (const era of ["2025-11-25", "2026-07-28"]) {
     it(`is rejected, and its raw name is not printed, in ${era}`, async () => {
@@ -1009,7 +1073,7 @@ describe("readLines()", () => {
   const encoder = new TextEncoder();
 
   it("returns an error as the response that is too large, with the id at either end", () => {
-    const lines = readLines(200, new UnaskedMessages(), JSON.parse);
+    const lines = readLines(200, new UnaskedMessages(), new Map(), JSON.parse);
     const result = { text: `"id":9}${"é".repeat(100)}`, id: 9 };
     const large = [{ jsonrpc: "2.0", id: 1, result }, { result, jsonrpc: "2.0", id: 2 }, {
       result,
@@ -1030,7 +1094,7 @@ describe("readLines()", () => {
       let count = 0;
       const clock = new FakeClock();
       const unasked = new UnaskedMessages(clock);
-      const lines = readLines(KB, unasked, (text) => {
+      const lines = readLines(KB, unasked, new Map(), (text) => {
         count++;
         if (text === "{}") throw new TypeError("no message");
         return JSON.parse(text);
@@ -1053,16 +1117,15 @@ describe("readLines()", () => {
   });
 
   it("reads lists and objects for 16 MiB a second, each for 32 bytes more", () => {
-    const large = `{"result":${listOf(600_000)},"id":7}\n`;
-    const answer = `{"result":${listOf(300_000)},"id":8}\n`;
-    for (const other of [`${listOf(300_000)}\n`, answer]) {
+    const answer = (id: number, count = 300_000) => `{"result":${listOf(count)},"id":${id}}\n`;
+    for (const other of [`${listOf(300_000)}\n`, answer(99)]) {
       const unasked = new UnaskedMessages(new FakeClock());
-      for (let count = 0; count < 10; count++) unasked.ask();
-      const lines = readLines(16 * KB * KB, unasked, JSON.parse);
-      lines.append(encoder.encode(large + answer.repeat(9) + other.repeat(5)));
+      const requests = new Map(Array.from({ length: 10 }, (_, id) => [id, id]));
+      const lines = readLines(16 * KB * KB, unasked, requests, JSON.parse);
+      const answers = Array.from({ length: 9 }, (_, id) => answer(id)).join("");
+      lines.append(encoder.encode(answer(9, 600_000) + answers + other.repeat(5)));
       const messages: JSONRPCMessage[] = [];
       for (let next = lines.readMessage(); next !== null; next = lines.readMessage()) {
-        if ("result" in next || "error" in next) unasked.answer();
         messages.push(next);
       }
       assertStringIncludes(
@@ -1075,7 +1138,7 @@ describe("readLines()", () => {
   });
 
   it("drops the unread and the later lines of a closed connection", () => {
-    const lines = readLines(KB, new UnaskedMessages(), JSON.parse);
+    const lines = readLines(KB, new UnaskedMessages(), new Map(), JSON.parse);
     lines.append(encoder.encode('{"id":1}\n{"id":2}\n{"id'));
     lines.clear();
     lines.append(encoder.encode('"}\n{"id":3}\n'));
@@ -1083,7 +1146,7 @@ describe("readLines()", () => {
   });
 
   it("joins the parts of a large message in linear time", () => {
-    const lines = readLines(16 * KB * KB, new UnaskedMessages(), JSON.parse);
+    const lines = readLines(16 * KB * KB, new UnaskedMessages(), new Map(), JSON.parse);
     const part = encoder.encode("a".repeat(KB));
     lines.append(encoder.encode('{"text":"'));
     for (let count = 0; count < 8 * KB; count++) {
@@ -1125,15 +1188,19 @@ describe("UnaskedMessages", () => {
     await over;
     assertEquals(unasked.isPaused, false);
   });
+});
 
-  it("counts only responses without a request", () => {
-    const unasked = new UnaskedMessages();
-    for (let count = 0; count < 2_000; count++) unasked.ask();
-    for (let count = 0; count < 2_000; count++) unasked.answer();
-    assertEquals(unasked.isPaused, false);
-    for (let count = 0; count < 1_000; count++) unasked.answer();
-    assert(unasked.isPaused);
-  });
+it("boundMessages() counts the messages that answer no request", async () => {
+  const unasked = new UnaskedMessages(new FakeClock());
+  const [transport] = InMemoryTransport.createLinkedPair();
+  boundMessages(transport, unasked, new Map());
+  transport.onmessage = () => {};
+  for (let id = 0; id <= 2_000; id++) {
+    assert(!unasked.isPaused);
+    if (id <= 1_000) await transport.send({ jsonrpc: "2.0", id, method: "ping" });
+    transport.onmessage({ jsonrpc: "2.0", id, result: {} });
+  }
+  assert(unasked.isPaused);
 });
 
 describe("boundedFetch()", () => {
@@ -1188,29 +1255,36 @@ describe("boundedFetch()", () => {
     await reader?.cancel();
   });
 
-  it("passes at least a part of each response in each second of a pause", async () => {
-    const clock = new FakeClock();
-    const unasked = new UnaskedMessages(clock);
-    const text = "a".repeat(2 * KB * KB);
-    const response = new Response(text, { headers: { "content-type": "application/json" } });
-    const fetch = boundedFetch(() => Promise.resolve(response), 4 * KB * KB, unasked);
-    let isWhole = false;
-    const body = fetch("http://a.example").then((read) => read.text())
-      .finally(() => isWhole = true);
-    let seconds = 0;
-    for (; !isWhole && seconds < 6; seconds++) {
-      // The streams of another caller take each second.
-      unasked.read(16 * KB * KB + 1);
-      await Promise.race([clock.armed(), body]);
-      if (!isWhole) clock.advance(1_000);
-    }
-    assert(isWhole, `${seconds} seconds`);
-    assertEquals(await body, text);
-  });
+  const call = { body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call" }) };
+  const events = `data: ${"a".repeat(430)}\n\n`.repeat(300);
+  for (
+    const [what, text, headers] of [
+      ["a large body", "a".repeat(2 * KB * KB), { "content-type": "application/json" }],
+      ["a stream of events", events, EVENTS],
+    ] as const
+  ) {
+    it(`passes a part of ${what} in each second of a pause`, async () => {
+      const clock = new FakeClock();
+      const unasked = new UnaskedMessages(clock);
+      const response = new Response(text, { headers });
+      const fetch = boundedFetch(() => Promise.resolve(response), 4 * KB * KB, unasked);
+      let isWhole = false;
+      const body = fetch("http://a.example", call).then((read) => read.text())
+        .finally(() => isWhole = true);
+      let seconds = 0;
+      for (; !isWhole && seconds < 10; seconds++) {
+        // The streams of another caller take each second.
+        unasked.read(16 * KB * KB + 1);
+        await Promise.race([clock.armed(), body]);
+        if (!isWhole) clock.advance(1_000);
+      }
+      assert(isWhole, `${seconds} seconds`);
+      assertEquals(await body, text);
+    });
+  }
 
   it("pauses streams of many events, or without a request, and large bodies, but no short response", async () => {
     const event = "data: {}\n\n";
-    const call = { body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call" }) };
     const clock = new FakeClock();
     const unasked = new UnaskedMessages(clock);
     unasked.read(16 * KB * KB + 1);
