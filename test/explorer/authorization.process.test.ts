@@ -27,7 +27,7 @@ describe("a call without a credential in the page", () => {
       page.context().waitForEvent("page"),
       page.getByRole("button", { name: `Open ${host}` }).click(),
     ]);
-    await opened.getByText("The call continues by itself.").waitFor();
+    await opened.getByText("A waiting call continues.").waitFor();
     await page.getByRole("region", { name: "Result" }).getByText("ann-at-the-hub").waitFor();
     assertEquals(service.hub.api.map(({ account }) => account), ["ann-at-the-hub"]);
     assertEquals(await wrongs(), []);

@@ -265,7 +265,7 @@ describe("oauthCallback()", () => {
     for (const { world, waiting, link, callback } of [refused, lost]) {
       const page = await callback(new Request(link));
       assertEquals(page.status, world === lost.world ? 502 : 403);
-      assertStringIncludes(await page.text(), world === lost.world ? "no answer" : "refused");
+      assertStringIncludes(await page.text(), world === lost.world ? "no token" : "refused");
       assertEquals(await world.call("ann"), "input_required");
       // The call that sent the link is not resumed by it, but sends a new question.
       assert(isSuspended(waiting));

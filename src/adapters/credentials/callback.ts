@@ -42,7 +42,7 @@ type Page = readonly [status: number, text: string];
 
 const CALL_AGAIN = "Call the tool again for a new link.";
 const PAGES = {
-  stored: [200, "You can close this page. The call continues by itself."],
+  stored: [200, "You can close this page. A waiting call continues."],
   used: [400, `This link was used before. ${CALL_AGAIN}`],
   invalid: [400, `This link is invalid or has expired. ${CALL_AGAIN}`],
   refused: [403, `The permission was refused. ${CALL_AGAIN}`],
@@ -122,8 +122,7 @@ function page(
   form: string = "",
 ): Response {
   const shown = [title, text].map((words) => escape(cleanText(words, 1_000)));
-  const body =
-    `<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+  const body = `<!doctype html><meta name="viewport" content="width=device-width">
 <title>${shown[0]}</title><h1>${shown[0]}</h1><p>${shown[1]}</p>${form}
 `;
   return new Response(body, {

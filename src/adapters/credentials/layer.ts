@@ -34,7 +34,7 @@ const WAIT_MS = 600_000;
  */
 export function credentials(...sources: readonly CredentialSource[]): Layer {
   const action = "make a layer of credentials";
-  if (sources.length === 0) fail(action, "it needs a source of credentials");
+  if (sources.length === 0) fail(action, "it needs a source");
   for (const source of sources) {
     check.checkFunction(action, Object(source).get, "get of each source");
   }
@@ -73,21 +73,32 @@ async function obtain(
 ): Promise<readonly ToolCredential[]> {
   for (let round = 1;; round++) {
     const pending = Promise.all(needs.map((need) => get(call, need, sources)));
-    const found = await call.wait("waiting for its credentials", pending);
+    const doing = "waiting for its credentials";
+    const found = await call.wait(doing, pending);
     const missing = found.filter((one) => "url" in one);
     if (missing.length === 0) return found.filter((one) => "token" in one);
     if (round > MAX_ROUNDS) break;
-    const doing = "waiting for permission at a URL";
-    // The person may have denied permission before the call resumes. The call then must not wait.
-    const step = ({ name, after = "" }: Missing) =>
-      call.context.step(`credential.${name}.${round}.after`, () => after);
-    const afters = await call.wait(doing, () => Promise.all(missing.map(step)));
-    const isAccepted = await call.wait(doing, () => askCaller(call, missing, round));
+    // The person may have denied permission before the call resumes, or the URL may have expired. The
+    // call then must not wait.
+    const step = () => ({
+      at: Date.now(),
+      ids: found.map((one) => "url" in one && one.after || ""),
+    });
+    const [{ at, ids }, isAccepted] = await call.wait(
+      doing,
+      async () =>
+        [
+          await call.context.step(`credential.${round}.after`, step),
+          await askCaller(call, missing, round),
+        ] as const,
+    );
     if (!isAccepted) break;
-    const signal = AbortSignal.any([call.deadline.signal, AbortSignal.timeout(WAIT_MS)]);
+    const left = AbortSignal.timeout(Math.max(at + WAIT_MS - Date.now(), 0));
+    const signal = AbortSignal.any([call.deadline.signal, left]);
     const arrived = () =>
-      Promise.all(missing.map((one, index) => one.arrived(signal, afters[index])))
-        .catch(check.noop);
+      Promise.all(
+        found.map((one, index) => "url" in one && one.arrived(signal, ids[index])),
+      ).catch(check.noop);
     // The limit pauses the call's timeout. The signal ends the wait before it.
     await call.wait(doing, arrived, 2 * WAIT_MS);
   }
@@ -112,7 +123,7 @@ async function get(
   } catch (error) {
     if (error instanceof CallFailure) throw error;
     call.report("credential", error);
-    const why = `its credential "${name}" cannot be fetched now; try again later`;
+    const why = `its credential "${name}" cannot be fetched now; try again`;
     throw new CallFailure("unavailable", why);
   }
   throw new CallFailure("denied", `its caller has no credential "${name}"`);

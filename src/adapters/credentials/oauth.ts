@@ -79,7 +79,6 @@ export interface AuthorizationState extends Owner {
 
 const ACTION = "make OAuth credentials";
 const STATE_MS = 600_000;
-const MAX_STATE = 8_192;
 const OPTIONS = ["providers", "redirectUri", "store", "keys", "allowAnonymous"];
 
 /**
@@ -183,7 +182,7 @@ export class OAuthSource implements OAuthCredentials {
 
   /** Decrypts a state. Returns `undefined` if it is invalid or has expired. */
   async openState(state: string): Promise<AuthorizationState | undefined> {
-    const bytes = state.length > MAX_STATE ? "damaged" : await this.#sealer.open(state);
+    const bytes = await this.#sealer.open(state);
     if (typeof bytes === "string") return undefined;
     // Tokens are encrypted with the same keys, but they are not an authorization.
     const opened: AuthorizationState | undefined = Object(parseJson(bytes)).authorization;

@@ -279,6 +279,36 @@ describe("credentials() without a credential", () => {
     }]);
   });
 
+  it("asks again immediately if the answer comes after the expiry of the URL", async () => {
+    const { now } = Date;
+    let isPermitted = false;
+    const source: CredentialSource = {
+      get: () =>
+        isPermitted ? { token: TOKEN } : {
+          url: "https://hub.example/",
+          // Nobody opens the first URL.
+          arrived: (signal) =>
+            new Promise((resolve, reject) => {
+              if (isPermitted) resolve();
+              signal.addEventListener("abort", () => reject(signal.reason));
+            }),
+        },
+    };
+    const keys: string[] = [];
+    const result = await dispatcherOf(source, tool).dispatch({ name: "t" }, {
+      onQuestion({ key }) {
+        keys.push(key);
+        isPermitted = keys.length > 1;
+        Date.now = () => now() + 11 * 60_000;
+        return { action: "accept" };
+      },
+    }).finally(() => Date.now = now);
+    assertEquals([contentOf(result), keys], [TOKEN.length, [
+      "credential.hub.1",
+      "credential.hub.2",
+    ]]);
+  });
+
   it("suspends the call of another caller, which resumes by its ticket", async () => {
     const source = new SlowSource();
     const tickets = storedTickets(memoryCallStore());
