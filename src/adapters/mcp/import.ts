@@ -362,7 +362,7 @@ class McpImport implements ImportedMcpServer {
       if (isSame && (isNotified || !hasMore)) return;
       const begin = systemClock.now();
       const { pins, mayAsk = false, namespace } = this.#options;
-      const { tools, pageTools } = withoutPages(listedTools);
+      const { tools, rejected } = callableTools(listedTools);
       const imported = formats.importTools("mcp", { tools }, {
         ...this.#importing,
         beside: [...this.#sync.others(), ...this.#importing.beside ?? []],
@@ -386,7 +386,7 @@ class McpImport implements ImportedMcpServer {
       const offered = {
         ...imported,
         tools: [...imported.tools, ...standIns],
-        rejected: [...imported.rejected, ...pageTools.map(rejectPageTool)],
+        rejected: [...imported.rejected, ...rejected],
       };
       const checked = await pins?.check(offered, namespace) ??
         { ...offered, held: [], approve: withoutPins };
@@ -432,28 +432,30 @@ function isRepeatable(tool: ListedTool | undefined): boolean {
 }
 
 /**
- * Removes the references to pages (MCP Apps): clients cannot read pages through plue. Also removes
- * the tools that only pages may call, so that no model sees them.
+ * Removes the references to pages (MCP Apps): clients cannot read pages through plue. Rejects the
+ * tools that only pages may call, so that no model sees them, and those that must run as tasks.
  */
-function withoutPages(listed: readonly ListedTool[]) {
-  const tools = listed.map((tool) => {
-    if (tool._meta === undefined) return tool;
-    const { ui: _ui, "ui/resourceUri": _uri, ..._meta } = tool._meta;
-    return { ...tool, _meta };
-  });
-  const isForPages = ({ _meta }: ListedTool): boolean => {
-    const visibility = isObject(_meta?.["ui"]) ? _meta["ui"]["visibility"] : undefined;
-    return Array.isArray(visibility) && !visibility.includes("model");
-  };
-  return {
-    tools: tools.filter((_, index) => !isForPages(listed[index] as ListedTool)),
-    pageTools: listed.filter(isForPages),
-  };
-}
-
-function rejectPageTool({ name }: ListedTool): formats.RejectedImport {
-  const message = `Cannot import "${clip(name)}": only pages of MCP Apps may call it`;
-  return { name, path: "", rule: "_meta/ui/visibility", message };
+function callableTools(listed: readonly ListedTool[]) {
+  const tools: ListedTool[] = [];
+  const rejected: formats.RejectedImport[] = [];
+  for (const tool of listed) {
+    const { ui, "ui/resourceUri": _uri, ..._meta } = tool._meta ?? {};
+    const visibility = isObject(ui) ? ui["visibility"] : undefined;
+    const isForPages = Array.isArray(visibility) && !visibility.includes("model");
+    if (!isForPages && tool.execution?.taskSupport !== "required") {
+      tools.push(tool._meta === undefined ? tool : { ...tool, _meta });
+      continue;
+    }
+    const [rule, why] = isForPages
+      ? ["_meta/ui/visibility", "only pages of MCP Apps may call it"]
+      : [
+        "execution/taskSupport",
+        "it must run as a task of its server, which plue does not support",
+      ];
+    const message = `Cannot import "${clip(tool.name)}": ${why}`;
+    rejected.push({ name: tool.name, path: "", rule, message });
+  }
+  return { tools, rejected };
 }
 
 /** Removes the output schema, by which the SDK would reject questions. The dispatcher checks results. */

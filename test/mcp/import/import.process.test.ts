@@ -84,6 +84,10 @@ describe("importMcpServer() with servers from npm", () => {
   it("calls server-everything: values, images, progress, failures", async () => {
     await using far = await imported(node(packageFile("server-everything"), "stdio"));
     assert(far.server.tools.length > 5);
+    assertEquals(far.server.rejected.map(({ message }) => message), [
+      'Cannot import "simulate-research-query": it must run as a task of its server, which plue does ' +
+      "not support",
+    ]);
     assertEquals(textOf(await far.call("echo", { message: "hi" })), "Echo: hi");
     const image = await far.call("get-tiny-image");
     assert(image.ok && image.blocks);
