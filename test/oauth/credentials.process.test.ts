@@ -215,9 +215,11 @@ describe("oauthCallback()", () => {
         providers: { hub, other: { ...hub, tokenEndpoint: url } },
       });
     };
-    assertThrows(() => sourceWith(), TypeError, "must set issuer");
+    assertThrows(() => sourceWith(), TypeError, "or set issuer if they send iss");
     const source = sourceWith(url);
-    const callback = callbackOf(source);
+    const errors: string[] = [];
+    const onError = (error: unknown): void => void errors.push(String(error));
+    const callback = oauthCallback(source, { authorize: () => ({ principal: "ann" }), onError });
     for (const [iss, status] of [["", 502], [`&iss=${server.url}`, 502], [`&iss=${url}`, 502]]) {
       const { signal } = new AbortController();
       const request = { principal: "ann", tenant: undefined, scopes: [], signal, context: {} };
@@ -226,6 +228,11 @@ describe("oauthCallback()", () => {
       const page = await callback(new Request(`${server.redirectUri}?code=c&state=${state}${iss}`));
       assertEquals([page.status, sent], [status, iss === `&iss=${url}` ? 1 : 0]);
     }
+    assertStringIncludes(
+      errors[0] ?? "",
+      'a token of "hub": response parameter "iss" (issuer) missing',
+    );
+    assertStringIncludes(errors[1] ?? "", 'unexpected "iss" (issuer) response parameter value');
     await served.stop();
   });
 

@@ -34,8 +34,7 @@ const WAIT_MS = 600_000;
  */
 export function credentials(...sources: readonly CredentialSource[]): Layer {
   const action = "make a layer of credentials";
-  if (sources.length === 0) fail(action, "it needs a source");
-  for (const source of sources) {
+  for (const source of [sources[0], ...sources]) {
     check.checkFunction(action, Object(source).get, "get of each source");
   }
   const given: WeakMap<Call, readonly ToolCredential[]> = new WeakMap();

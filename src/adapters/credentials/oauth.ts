@@ -132,7 +132,7 @@ export class OAuthSource implements OAuthCredentials {
     const all = Object.entries(providers);
     const servers = new Set(all.map(([, { tokenEndpoint }]) => tokenEndpoint));
     if (servers.size > 1 && all.some(([, { issuer }]) => !issuer)) {
-      fail(ACTION, "servers that share a redirectUri must set issuer");
+      fail(ACTION, "make a source for each server, or set issuer if they send iss");
     }
     for (const [name, { authorizationEndpoint }] of all) {
       checkUrl(ACTION, authorizationEndpoint, `authorizationEndpoint of "${name}"`);

@@ -175,8 +175,8 @@ export class ProviderClient {
       // Another text than the name of an error may be a token that the server repeats.
       const name = /^[a-z_]+$/i.test(answer) ? answer : "an error without a name";
       const isMissing = /oauth4webapi/.test(message);
-      // The code of a timeout is a number.
-      const other = check.isText(code) ? code : "no answer";
+      // The code of a timeout is a number. An invalid callback has its reason in the message.
+      const other = check.isText(code) ? /INVALID/.test(code) ? message : code : "no answer";
       const failed = isMissing ? 'run "npm install oauth4webapi" first' : other;
       const why = check.cleanText(isAnswer ? name : failed, 100);
       // Jira rejects a grant with this error of a client, and status 403.

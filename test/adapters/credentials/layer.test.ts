@@ -228,7 +228,7 @@ describe("credentials()", () => {
   });
 
   it("rejects values that are not sources", () => {
-    assertThrows(() => credentials(), TypeError, "it needs a source");
+    assertThrows(() => credentials(), TypeError, "get of each source");
     assertThrows(() => credentials({} as never), TypeError, "get of each source");
     assertThrows(() => fromContext(7 as never), TypeError, "get must be a function");
   });
