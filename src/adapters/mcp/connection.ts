@@ -142,7 +142,7 @@ export class McpConnection {
       if (status === 401) throw error;
       const kind = await kindOf(error, client);
       const isLost = kind === "not sent" ||
-        kind !== "answered" && !await answers(client, this.#stop.signal);
+        kind !== "answered" && !await isResponding(client, this.#stop.signal);
       if (isLost) this.lose(client);
       throw error;
     }
@@ -391,7 +391,7 @@ async function sendCall(
       const kind = isUnauthorized && !isShared ? "answered" : await kindOf(error, client);
       // Other calls use the connection, too, so the failure of one request does not end it.
       const isUsable = kind === "unknown session" && connection.isBusy(client) ||
-        kind !== "not sent" && kind !== "answered" && await answers(client, signal);
+        kind !== "not sent" && kind !== "answered" && await isResponding(client, signal);
       signal.throwIfAborted();
       if (kind === "answered" || (kind === "unknown session" && isUsable)) {
         const code = REJECTIONS.get(status);
@@ -419,7 +419,7 @@ async function sendCall(
  * Returns true if a server responds to a client, or takes more than 5 seconds to respond. Status 503
  * is a response, because servers that limit the rate of requests send it.
  */
-async function answers(client: Client, signal: AbortSignal): Promise<boolean> {
+async function isResponding(client: Client, signal: AbortSignal): Promise<boolean> {
   const options = { signal, timeout: 5_000 };
   try {
     await (client.getProtocolEra() === "modern" ? client.discover(options) : client.ping(options));

@@ -35,7 +35,7 @@ import {
 } from "./connection.ts";
 import { type ImportedSkill, listSkills, readSkills, skillNamespace } from "./import_skills.ts";
 import { clientOpener, isUrl, type McpServerSource } from "./open_client.ts";
-import { MAX_MESSAGE_BYTES, Pace, UnaskedMessages } from "./server_bounds.ts";
+import { MAX_MESSAGE_BYTES, Pace, UnsolicitedMessages } from "./server_bounds.ts";
 import type { SkillCatalog } from "./skills.ts";
 
 /** Options for {@linkcode importMcpServer}. */
@@ -205,7 +205,7 @@ class McpImport implements ImportedMcpServer {
     if (authorize !== undefined) {
       if (!isUrl(source)) fail(ACTION, "authorize has no effect: the source must be a URL");
       // Together, the connections of callers have the bounds of one.
-      const shared = { ...limits, unasked: new UnaskedMessages() };
+      const shared = { ...limits, unsolicited: new UnsolicitedMessages() };
       const open = (http: StreamableHTTPClientTransportOptions): ClientOpener =>
         clientOpener(source, http, shared);
       const onUnlisted = (): Promise<void> => this.#readForCaller();

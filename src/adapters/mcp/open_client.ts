@@ -21,8 +21,8 @@ import {
   boundMessages,
   Pace,
   readLines,
-  UnaskedMessages,
   UnreadInput,
+  UnsolicitedMessages,
 } from "./server_bounds.ts";
 
 /** A program that is an MCP server on its standard input and output. plue starts the program. */
@@ -48,7 +48,7 @@ interface ClientLimits {
   readonly maxBytes: number;
   readonly mayAsk: boolean;
   /** The count of messages of several connections; by default, each connection has its own. */
-  readonly unasked?: UnaskedMessages;
+  readonly unsolicited?: UnsolicitedMessages;
 }
 
 const MAX_PAGES = 64;
@@ -92,18 +92,18 @@ function httpOpener(
     isOwn: true,
     describe: (error) => serverError(name, error),
     open: (signal) =>
-      openWith(signal, limits, async (unasked, requests) => {
+      openWith(signal, limits, async (unsolicited, requests) => {
         const { StreamableHTTPClientTransport } = await loadClient();
         const timers = new Set<ReturnType<typeof setTimeout>>();
         const transport = new StreamableHTTPClientTransport(url, {
           // The server chooses the delay before its stream is reopened. The delay may be 0.
           reconnectionScheduler(reconnect, delay, attempt) {
             // Calls whose responses are due may each reopen their streams once a second.
-            const least = requests.size > 0 ? 1_000 : pace.next();
+            const minDelay = requests.size > 0 ? 1_000 : pace.next();
             const timer = setTimeout(() => {
               timers.delete(timer);
               reconnect();
-            }, Math.max(Math.min(delay, LONGEST_RECONNECT_MS), least));
+            }, Math.max(Math.min(delay, LONGEST_RECONNECT_MS), minDelay));
             timers.add(timer);
             // After two attempts, the timer no longer keeps the process running.
             if (attempt > 1) Object(timer).unref?.();
@@ -112,7 +112,7 @@ function httpOpener(
           // With a provider, each attempt may ask a person to log in.
           ...(options.authProvider === undefined && { reconnectionOptions: RECONNECTION }),
           ...options,
-          fetch: watchStream(boundedFetch(options.fetch, limits.maxBytes, unasked), onReopened),
+          fetch: watchStream(boundedFetch(options.fetch, limits.maxBytes, unsolicited), onReopened),
         });
         const close = transport.close.bind(transport);
         // The SDK clears only the last of several timers.
@@ -204,7 +204,7 @@ function commandOpener(source: McpCommand, limits: ClientLimits): ClientOpener {
     },
     async open(signal) {
       const start = systemClock.now();
-      const opening = openWith(signal, limits, async (unasked, requests) => {
+      const opening = openWith(signal, limits, async (unsolicited, requests) => {
         const { deserializeMessage, serializeMessage } = await loadClient();
         const { getDefaultEnvironment, StdioClientTransport } = await loadStdio();
         // The SDK makes a copy, which has the same bounds, to find out the revision of the server.
@@ -216,10 +216,10 @@ function commandOpener(source: McpCommand, limits: ClientLimits): ClientOpener {
             const { _readBuffer: buffer } = this as unknown as StartedProgram;
             const parse: typeof deserializeMessage = (line) => {
               // No client counts the messages to a copy.
-              if (this !== transport) unasked.add();
+              if (this !== transport) unsolicited.add();
               return deserializeMessage(line);
             };
-            Object.assign(buffer, readLines(limits.maxBytes, unasked, requests, parse));
+            Object.assign(buffer, readLines(limits.maxBytes, unsolicited, requests, parse));
           }
 
           override async start(): Promise<void> {
@@ -230,9 +230,9 @@ function commandOpener(source: McpCommand, limits: ClientLimits): ClientOpener {
             if (program !== undefined) keepRunning(opener, program);
             await starting;
             const pace = (): void => {
-              if (!unasked.isPaused) return program?.stdout.resume();
+              if (!unsolicited.isPaused) return program?.stdout.resume();
               program?.stdout.pause();
-              void unasked.waitForPause().then(() => {
+              void unsolicited.waitForPause().then(() => {
                 started.processReadBuffer();
                 pace();
               });
@@ -308,18 +308,18 @@ async function openWith(
   signal: AbortSignal,
   limits: ClientLimits,
   makeTransport: (
-    unasked: UnaskedMessages,
+    unsolicited: UnsolicitedMessages,
     requests: ReadonlyMap<unknown, AbortController>,
   ) => Promise<Transport>,
   timeout: number = CONNECT_TIMEOUT_MS,
 ): Promise<Client> {
-  const { unasked = new UnaskedMessages() } = limits;
+  const { unsolicited = new UnsolicitedMessages() } = limits;
   const requests: Map<unknown, AbortController> = new Map();
   let transport: Transport | undefined;
   const connecting = (async () => {
-    transport = await makeTransport(unasked, requests);
+    transport = await makeTransport(unsolicited, requests);
     signal.throwIfAborted();
-    boundMessages(transport, unasked, requests);
+    boundMessages(transport, unsolicited, requests);
     const client = await newClient(limits);
     signal.throwIfAborted();
     await client.connect(transport, { signal, timeout });

@@ -39,7 +39,7 @@ export class Pace {
  * Counts a server's messages without a request (notifications, requests, other responses), and the
  * bytes of its streams. Beyond a limit, reading pauses until the second is over.
  */
-export class UnaskedMessages {
+export class UnsolicitedMessages {
   readonly #clock: Clock;
   #count = 0;
   #bytes = 0;
@@ -127,17 +127,17 @@ function messageMeter(maxBytes: number, isStream: boolean = false) {
   };
 }
 
-/** The maximum size of the stream that answers one request, in messages of the maximum size. */
+/** The maximum size of the stream with one response, in messages of the maximum size. */
 const MAX_STREAM = 4;
 
 /**
  * Returns a `fetch` that limits bodies, and events in streams, to `maxBytes` bytes, and reads
- * streams and large bodies no faster than `unasked` allows.
+ * streams and large bodies no faster than `unsolicited` allows.
  */
 export function boundedFetch(
   base: FetchLike | undefined = fetchOnce,
   maxBytes: number,
-  unasked: UnaskedMessages,
+  unsolicited: UnsolicitedMessages,
 ): FetchLike {
   return async (url, init) => {
     const response = await base(url, init);
@@ -146,7 +146,7 @@ export function boundedFetch(
     if (body === null || status < 200) return response;
     const isStream = /^\s*text\/event-stream\s*(;|$)/i.test(headers.get("content-type") ?? "");
     const id = isStream ? requestId(init?.body) : undefined;
-    const bounded = boundedBody(maxBytes, unasked, isStream, id);
+    const bounded = boundedBody(maxBytes, unsolicited, isStream, id);
     // After a garbage collection, Deno's own fetch does not end the body at an abort.
     const end = IS_DENO && init?.signal ? { signal: init.signal } : {};
     return new Response(body.pipeThrough(bounded, end), { status, statusText, headers });
@@ -159,7 +159,7 @@ export function boundedFetch(
  */
 const [PART_BYTES, PAUSED_PART_BYTES] = [16_384, 1_024] as const;
 
-/** The cost of a response, in the unit of `messageMeter`, that neither pauses nor counts. */
+/** The maximum cost, in the unit of `messageMeter`, of a response that is not counted. */
 const FREE_COST = 1_048_576;
 /** The cost of a response that passes after each wait, even if others have caused the next pause. */
 const PAUSED_COST = 524_288;
@@ -172,7 +172,7 @@ const PAUSED_COST = 524_288;
  */
 function boundedBody(
   maxBytes: number,
-  unasked: UnaskedMessages,
+  unsolicited: UnsolicitedMessages,
   isStream: boolean,
   id: string | number | undefined,
 ): TransformStream<Uint8Array, Uint8Array> {
@@ -183,13 +183,16 @@ function boundedBody(
   return new TransformStream({
     async transform(chunk, controller) {
       for (let at = 0; at < chunk.byteLength;) {
-        const part = chunk.subarray(at, at + (unasked.isPaused ? PAUSED_PART_BYTES : PART_BYTES));
+        const part = chunk.subarray(
+          at,
+          at + (unsolicited.isPaused ? PAUSED_PART_BYTES : PART_BYTES),
+        );
         at += part.byteLength;
         total += part.byteLength;
         const { cost, excess } = add(part);
         if (excess !== undefined || id !== undefined && total > MAX_STREAM * maxBytes) {
           const message = excess ??
-            tooMuch(MAX_STREAM * maxBytes, "bytes in answer to one request");
+            tooMuch(MAX_STREAM * maxBytes, "bytes in response to one request");
           if (id === undefined) throw new RangeError(message);
           const error = { code: -32_000, message };
           const answer = JSON.stringify({ jsonrpc: "2.0", id, error });
@@ -200,13 +203,13 @@ function boundedBody(
         // Calls with many events must not delay the short responses of others.
         const isCounted = !isResponse || totalCost > FREE_COST;
         // Several streams may wait for the end of the same pause.
-        while (isCounted && unasked.isPaused && cost > left) {
-          await unasked.waitForPause();
+        while (isCounted && unsolicited.isPaused && cost > left) {
+          await unsolicited.waitForPause();
           left = isResponse ? PAUSED_COST : 0;
         }
         left -= cost;
         controller.enqueue(part);
-        if (isCounted) unasked.read(cost);
+        if (isCounted) unsolicited.read(cost);
       }
     },
   });
@@ -225,18 +228,18 @@ const ID = /^\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(\d+)|"id"\s*:\s*(\
 /**
  * Separates the messages of a program like the SDK's `ReadBuffer`, which takes quadratic time.
  * A message above the limit fails only the request that it answers, unless it does not end. During a
- * pause of `unasked`, there is no next message.
+ * pause of `unsolicited`, there is no next message.
  *
  * @param requests The requests whose responses are due.
  */
 export function readLines(
   maxBytes: number,
-  unasked: UnaskedMessages,
+  unsolicited: UnsolicitedMessages,
   requests: ReadonlyMap<unknown, unknown>,
   parse: (line: string) => JSONRPCMessage,
 ) {
   const decoder = new TextDecoder();
-  const most = MAX_STREAM * maxBytes;
+  const maxLine = MAX_STREAM * maxBytes;
   /** The lines that were not read. The last one has not ended. Empty after the end. */
   let lines = [""];
   const read = (line: string): JSONRPCMessage => {
@@ -247,7 +250,7 @@ export function readLines(
       return parse(JSON.stringify({ jsonrpc: "2.0", id: Number(first ?? last), error }));
     }
     const message = parse(line);
-    if (requestOf(message, requests) === undefined) unasked.read(cost);
+    if (requestOf(message, requests) === undefined) unsolicited.read(cost);
     return message;
   };
   return {
@@ -255,7 +258,7 @@ export function readLines(
       if (lines.length === 0) return;
       const [rest = "", ...next] = decoder.decode(chunk, { stream: true }).split("\n");
       const line = lines.pop() + rest;
-      if (line.length > most) throw new RangeError(tooMuch(most));
+      if (line.length > maxLine) throw new RangeError(tooMuch(maxLine));
       lines = [...lines, line, ...next];
     },
     /** Ends the connection: otherwise the pauses of a flood would continue for minutes. */
@@ -263,11 +266,11 @@ export function readLines(
       lines = [];
     },
     readMessage(): JSONRPCMessage | null {
-      while (lines.length > 1 && !unasked.isPaused) {
+      while (lines.length > 1 && !unsolicited.isPaused) {
         try {
           return read(lines.shift() as string);
         } catch (error) {
-          unasked.add();
+          unsolicited.add();
           // Programs also write other texts than messages.
           if (!(error instanceof SyntaxError)) throw error;
         }
@@ -304,7 +307,7 @@ const END_MS = 1_000;
  */
 export function boundMessages(
   transport: Transport,
-  unasked: UnaskedMessages,
+  unsolicited: UnsolicitedMessages,
   requests: Map<unknown, AbortController>,
 ): void {
   const send = transport.send.bind(transport);
@@ -314,7 +317,7 @@ export function boundMessages(
   };
   const count = (message: JSONRPCMessage): void => {
     const request = requestOf(message, requests);
-    if (request === undefined) return unasked.add();
+    if (request === undefined) return unsolicited.add();
     // Immediately, because a timer may not outlive a request on Workers.
     requests.delete(Object(message).id);
     // Must not delay the end of the process.

@@ -16,7 +16,7 @@ import { maybe } from "../../support/skip.ts";
 import { FakeClock } from "../../support/waiting.ts";
 import * as raw from "./raw_server.ts";
 
-const { boundedFetch, boundMessages, Pace, readLines, UnaskedMessages } = bounds;
+const { boundedFetch, boundMessages, Pace, readLines, UnsolicitedMessages } = bounds;
 const { endless, fetchRaw, greeting, json, resultOf, silence, tool } = raw;
 type RawMessage = raw.RawMessage;
 const URL_OF_SERVER = "http://far.example/mcp";
@@ -101,7 +101,7 @@ describe("an imported server that sends too much", () => {
     await server.close();
   });
 
-  it("cannot send notifications without end in answer to one request", async () => {
+  it("cannot send notifications without end in response to one request", async () => {
     let sent = 0;
     const note = { jsonrpc: "2.0", method: "notifications/message", params: { level: "info" } };
     const chunk = new TextEncoder().encode(
@@ -119,7 +119,7 @@ describe("an imported server that sends too much", () => {
     const result = await call();
     assertStringIncludes(
       result.ok ? "" : result.error.message,
-      "the server sent more than 262144 bytes in answer to one request, which is the limit",
+      "the server sent more than 262144 bytes in response to one request, which is the limit",
     );
     assert(sent < 512 * KB, `${sent} bytes were read`);
     await server.close();
@@ -1073,7 +1073,7 @@ describe("readLines()", () => {
   const encoder = new TextEncoder();
 
   it("returns an error as the response that is too large, with the id at either end", () => {
-    const lines = readLines(200, new UnaskedMessages(), new Map(), JSON.parse);
+    const lines = readLines(200, new UnsolicitedMessages(), new Map(), JSON.parse);
     const result = { text: `"id":9}${"é".repeat(100)}`, id: 9 };
     const large = [{ jsonrpc: "2.0", id: 1, result }, { result, jsonrpc: "2.0", id: 2 }, {
       result,
@@ -1093,8 +1093,8 @@ describe("readLines()", () => {
     for (const line of ["\n", "{}\n"]) {
       let count = 0;
       const clock = new FakeClock();
-      const unasked = new UnaskedMessages(clock);
-      const lines = readLines(KB, unasked, new Map(), (text) => {
+      const unsolicited = new UnsolicitedMessages(clock);
+      const lines = readLines(KB, unsolicited, new Map(), (text) => {
         count++;
         if (text === "{}") throw new TypeError("no message");
         return JSON.parse(text);
@@ -1109,7 +1109,7 @@ describe("readLines()", () => {
       };
       assertEquals(readAll(), null);
       assertEquals(count, 1_000);
-      const over = unasked.waitForPause();
+      const over = unsolicited.waitForPause();
       await clock.pass(1_000);
       await over;
       assertEquals(readAll(), { id: 1 });
@@ -1119,9 +1119,9 @@ describe("readLines()", () => {
   it("reads lists and objects for 16 MiB a second, each for 32 bytes more", () => {
     const answer = (id: number, count = 300_000) => `{"result":${listOf(count)},"id":${id}}\n`;
     for (const other of [`${listOf(300_000)}\n`, answer(99)]) {
-      const unasked = new UnaskedMessages(new FakeClock());
+      const unsolicited = new UnsolicitedMessages(new FakeClock());
       const requests = new Map(Array.from({ length: 10 }, (_, id) => [id, id]));
-      const lines = readLines(16 * KB * KB, unasked, requests, JSON.parse);
+      const lines = readLines(16 * KB * KB, unsolicited, requests, JSON.parse);
       const answers = Array.from({ length: 9 }, (_, id) => answer(id)).join("");
       lines.append(encoder.encode(answer(9, 600_000) + answers + other.repeat(5)));
       const messages: JSONRPCMessage[] = [];
@@ -1138,7 +1138,7 @@ describe("readLines()", () => {
   });
 
   it("drops the unread and the later lines of a closed connection", () => {
-    const lines = readLines(KB, new UnaskedMessages(), new Map(), JSON.parse);
+    const lines = readLines(KB, new UnsolicitedMessages(), new Map(), JSON.parse);
     lines.append(encoder.encode('{"id":1}\n{"id":2}\n{"id'));
     lines.clear();
     lines.append(encoder.encode('"}\n{"id":3}\n'));
@@ -1146,7 +1146,7 @@ describe("readLines()", () => {
   });
 
   it("joins the parts of a large message in linear time", () => {
-    const lines = readLines(16 * KB * KB, new UnaskedMessages(), new Map(), JSON.parse);
+    const lines = readLines(16 * KB * KB, new UnsolicitedMessages(), new Map(), JSON.parse);
     const part = encoder.encode("a".repeat(KB));
     lines.append(encoder.encode('{"text":"'));
     for (let count = 0; count < 8 * KB; count++) {
@@ -1159,53 +1159,53 @@ describe("readLines()", () => {
   });
 });
 
-describe("UnaskedMessages", () => {
+describe("UnsolicitedMessages", () => {
   it("pauses after too many messages, or 16 MiB of streams, in a second", async () => {
     for (const [least, count] of [[999, "add"], [16 * KB * KB, "read"]] as const) {
       const clock = new FakeClock();
-      const unasked = new UnaskedMessages(clock);
-      if (count === "read") unasked.read(least);
-      else for (let added = 0; added < least; added++) unasked.add();
-      assertEquals(unasked.isPaused, false);
-      unasked[count](1);
-      assert(unasked.isPaused);
-      const over = unasked.waitForPause();
+      const unsolicited = new UnsolicitedMessages(clock);
+      if (count === "read") unsolicited.read(least);
+      else for (let added = 0; added < least; added++) unsolicited.add();
+      assertEquals(unsolicited.isPaused, false);
+      unsolicited[count](1);
+      assert(unsolicited.isPaused);
+      const over = unsolicited.waitForPause();
       await clock.pass(1_000);
       await over;
-      assertEquals(unasked.isPaused, false);
+      assertEquals(unsolicited.isPaused, false);
     }
   });
 
   it("ends a pause for each wait, even if the timer of an earlier wait never fires", async () => {
     const clock = new FakeClock();
-    const unasked = new UnaskedMessages(clock);
-    unasked.read(16 * KB * KB + 1);
-    void unasked.waitForPause();
+    const unsolicited = new UnsolicitedMessages(clock);
+    unsolicited.read(16 * KB * KB + 1);
+    void unsolicited.waitForPause();
     // On Workers, a timer ends with its request.
     clock.timers.clear();
-    const over = unasked.waitForPause();
+    const over = unsolicited.waitForPause();
     await clock.pass(1_000);
     await over;
-    assertEquals(unasked.isPaused, false);
+    assertEquals(unsolicited.isPaused, false);
   });
 });
 
 it("boundMessages() counts the messages that answer no request", async () => {
-  const unasked = new UnaskedMessages(new FakeClock());
+  const unsolicited = new UnsolicitedMessages(new FakeClock());
   const [transport] = InMemoryTransport.createLinkedPair();
-  boundMessages(transport, unasked, new Map());
+  boundMessages(transport, unsolicited, new Map());
   transport.onmessage = () => {};
   for (let id = 0; id <= 2_000; id++) {
-    assert(!unasked.isPaused);
+    assert(!unsolicited.isPaused);
     if (id <= 1_000) await transport.send({ jsonrpc: "2.0", id, method: "ping" });
     transport.onmessage({ jsonrpc: "2.0", id, result: {} });
   }
-  assert(unasked.isPaused);
+  assert(unsolicited.isPaused);
 });
 
 describe("boundedFetch()", () => {
-  const bounded = (response: Response, maxBytes = 10, unasked = new UnaskedMessages()) =>
-    boundedFetch(() => Promise.resolve(response), maxBytes, unasked)("http://a.example");
+  const bounded = (response: Response, maxBytes = 10, unsolicited = new UnsolicitedMessages()) =>
+    boundedFetch(() => Promise.resolve(response), maxBytes, unsolicited)("http://a.example");
 
   it("passes a body within the limit on, with status and headers", async () => {
     const init = { status: 404, headers: { "x-more": "1" } };
@@ -1230,7 +1230,7 @@ describe("boundedFetch()", () => {
     const fetch = boundedFetch(
       () => Promise.resolve(new Response(body)),
       10,
-      new UnaskedMessages(),
+      new UnsolicitedMessages(),
     );
     const text = (await fetch("http://a.example", { signal })).text();
     const reason = new Error("Enough");
@@ -1240,18 +1240,18 @@ describe("boundedFetch()", () => {
   });
 
   it("counts a line as 2 KiB, because an empty event takes time, too", async () => {
-    const unasked = new UnaskedMessages();
+    const unsolicited = new UnsolicitedMessages();
     const headers = { "content-type": "text/event-stream" };
     // workerd would split a text into smaller chunks.
     const lines = new ReadableStream({
       start: (controller) => controller.enqueue(new TextEncoder().encode("a\n".repeat(16 * KB))),
     });
     const response = new Response(lines, { headers });
-    const { body } = await bounded(response, KB * KB, unasked);
+    const { body } = await bounded(response, KB * KB, unsolicited);
     const reader = body?.getReader();
     const first = await reader?.read();
     assertEquals(first?.value?.byteLength, 16 * KB);
-    assert(unasked.isPaused);
+    assert(unsolicited.isPaused);
     await reader?.cancel();
   });
 
@@ -1265,16 +1265,16 @@ describe("boundedFetch()", () => {
   ) {
     it(`passes a part of ${what} in each second of a pause`, async () => {
       const clock = new FakeClock();
-      const unasked = new UnaskedMessages(clock);
+      const unsolicited = new UnsolicitedMessages(clock);
       const response = new Response(text, { headers });
-      const fetch = boundedFetch(() => Promise.resolve(response), 4 * KB * KB, unasked);
+      const fetch = boundedFetch(() => Promise.resolve(response), 4 * KB * KB, unsolicited);
       let isWhole = false;
       const body = fetch("http://a.example", call).then((read) => read.text())
         .finally(() => isWhole = true);
       let seconds = 0;
       for (; !isWhole && seconds < 10; seconds++) {
         // The streams of another caller take each second.
-        unasked.read(16 * KB * KB + 1);
+        unsolicited.read(16 * KB * KB + 1);
         await Promise.race([clock.armed(), body]);
         if (!isWhole) clock.advance(1_000);
       }
@@ -1286,12 +1286,12 @@ describe("boundedFetch()", () => {
   it("pauses streams of many events, or without a request, and large bodies, but no short response", async () => {
     const event = "data: {}\n\n";
     const clock = new FakeClock();
-    const unasked = new UnaskedMessages(clock);
-    unasked.read(16 * KB * KB + 1);
+    const unsolicited = new UnsolicitedMessages(clock);
+    unsolicited.read(16 * KB * KB + 1);
     const ended: string[] = [];
     const read = async (name: string, text: string, init?: { body: string }, headers = EVENTS) => {
       const response = new Response(text, { headers });
-      const fetch = boundedFetch(() => Promise.resolve(response), 4 * KB * KB, unasked);
+      const fetch = boundedFetch(() => Promise.resolve(response), 4 * KB * KB, unsolicited);
       assertEquals(await (await fetch("http://a.example", init)).text(), text);
       ended.push(name);
     };
