@@ -16,7 +16,8 @@ interface DenoServe {
 /** Port 0 is any free one. */
 export async function serve(fetch: FetchHandler, port = 0): Promise<Served> {
   if (process.versions["bun"] !== undefined) {
-    const server = Bun.serve({ hostname: "127.0.0.1", port, fetch });
+    // Like the others, it waits longer than 10 seconds for a response.
+    const server = Bun.serve({ hostname: "127.0.0.1", port, fetch, idleTimeout: 0 });
     return { url: `http://127.0.0.1:${server.port}`, stop: () => server.stop(true) };
   }
   const { Deno } = globalThis as { readonly Deno?: DenoServe };

@@ -47,6 +47,8 @@ export interface SourceContext {
 const [RETRY_MS, MAX_RETRY_MS, LONGEST_RETRY_MS] = [5_000, 30_000, 300_000] as const;
 /** The interval between two reads of a remote server's list. */
 const LIST_AGAIN_MS = 300_000;
+/** The sources that may come back after a failure. A wrong file, or a module, must be mended first. */
+const REMOTE = /^((openapi|tools|plue):)?https?:/i;
 /** The maximum number of stored names, with which the names in the filters are compared. */
 const MAX_NAMES = 10_000;
 
@@ -74,12 +76,17 @@ export class Source implements AsyncDisposable {
   #retryMs: number = RETRY_MS;
   /** Ends the next attempt, or the subscription to a loaded registry. */
   #stop = (): void => {};
+  /** The current attempt to connect, or to load. */
+  #attempt: Promise<void>;
+  /** Ends an attempt to load. */
+  readonly #end = new AbortController();
 
   constructor(named: NamedSource, context: SourceContext) {
     this.named = named;
     this.#context = context;
     const { from } = named.settings;
-    this.opened = from === undefined ? this.#connect() : this.#load(from);
+    this.#attempt = from === undefined ? this.#connect() : this.#load(from);
+    this.opened = REMOTE.test(from ?? "") ? this.#first(this.#attempt) : this.#attempt;
     this.opened.catch(noop);
   }
 
@@ -181,7 +188,8 @@ export class Source implements AsyncDisposable {
 
   async #close(): Promise<void> {
     this.#isClosed = true;
-    if (this.#imported === undefined) await this.opened.catch(noop);
+    if (this.#loaded === undefined) this.#end.abort();
+    if (this.#imported === undefined) await this.#attempt.catch(noop);
     this.#stop();
     const isModule = this.#loaded?.module !== undefined;
     if (isModule && !this.#context.signal.aborted) return;
@@ -203,9 +211,20 @@ export class Source implements AsyncDisposable {
     return (this.#imported ?? this.#pinned)?.held ?? [];
   }
 
+  /** Waits for the first attempt. A server that does not answer must not stop the other sources. */
+  async #first(attempt: Promise<void>): Promise<void> {
+    const { firstAttemptMs } = this.#context;
+    if (await within(systemClock, firstAttemptMs, attempt) !== TIME_OVER) return;
+    this.#setReason(`it has not answered within ${firstAttemptMs / 1_000} s`);
+    attempt.catch(this.#fail);
+  }
+
+  #fail = (error: unknown): void => this.#setReason(describeThrown(error, 1_000));
+
   async #load(from: string): Promise<void> {
     const { headers, baseUrl } = this.named.settings;
-    const { io } = this.#context;
+    const signal = AbortSignal.any([this.#context.io.signal, this.#end.signal]);
+    const io = { ...this.#context.io, signal };
     const before = process.cpuUsage();
     try {
       const loaded = await loadTools([this.named.from ?? from], io, {
@@ -215,10 +234,12 @@ export class Source implements AsyncDisposable {
       const key = `${fullName(this.named)}=${loaded.module}`;
       this.#loaded = loaded.module === undefined ? loaded : this.#context.keep(key, loaded);
     } catch (error) {
-      // A wrong file must be mended first, but a server that is down may come back.
-      if (!/^(\w+:)?https?:/i.test(from) || this.#isClosed) throw error;
-      this.#setReason(describeThrown(error, 1_000));
-      const again = (): void => void this.#load(from).catch(noop);
+      if (!REMOTE.test(from) || this.#isClosed) throw error;
+      this.#fail(error);
+      const again = (): void => {
+        this.#attempt = this.#load(from);
+        this.#attempt.catch(this.#fail);
+      };
       // A document that cannot be used must not take more than a tenth of the time of the other sources.
       const busyMs = process.cpuUsage(before).user / 1_000;
       const delayMs = Math.min(Math.max(this.#retryMs, 10 * busyMs), LONGEST_RETRY_MS);
@@ -258,12 +279,7 @@ export class Source implements AsyncDisposable {
       },
     });
     if (url !== undefined) this.#stop = systemClock.setTimeout(() => this.refresh(), LIST_AGAIN_MS);
-    // A server that does not answer must not stop the other sources.
-    const { signal, firstAttemptMs } = this.#context;
-    const over = abortable(attempted, signal).catch(noop);
-    if (await within(systemClock, firstAttemptMs, over) === TIME_OVER) {
-      this.#setReason(`it has not answered within ${firstAttemptMs / 1_000} s`);
-    }
+    await this.#first(abortable(attempted, this.#context.signal).catch(noop));
   }
 
   #importing(): DocumentOptions {

@@ -91,20 +91,30 @@ describe("plue serve -c", () => {
     await rejected(await settings("/t/b/x"), "1:13: its callback is at /t/b/x, and there is no");
   });
 
-  it("starts without servers that do not answer or fail, and tries them again", async () => {
+  it("starts without servers and documents that do not answer or fail, and waits for them", async () => {
     let answer = (): void => {};
     const silent = new Promise<Response>((resolve) => answer = () => resolve(new Response()));
     await using server = await serving(() => silent);
     let document = new Response(null, { status: 503 });
     await using failing = await serving(() => document);
+    const late = Promise.withResolvers<Response>();
+    await using slow = await serving(() => late.promise);
+    const documents = {
+      api: { from: `${failing.url}/api.json` },
+      late: { from: `${slow.url}/a.json` },
+    };
     await using served = await gateway("silent.json", {
-      sources: { far: { url: server.url }, api: { from: `${failing.url}/api.json` } },
+      sources: { far: { url: server.url }, ...documents },
     });
     assertEquals(await served.tools(), []);
     await served.printed(/far +0 +it has not answered within 10 s/);
-    document = Response.json([{ name: "greet", description: "Greets.", input_schema: {} }]);
+    await served.printed(/late +0 +it has not answered within 10 s/);
+    const tools = [{ name: "greet", description: "Greets.", input_schema: {} }];
+    late.resolve(Response.json(tools));
+    await served.printed(/source "late" is ready/);
+    document = Response.json(tools);
     await served.printed(/source "api" is ready/);
-    assertEquals(await served.tools(), ["api:greet"]);
+    assertEquals(await served.tools(), ["api:greet", "late:greet"]);
     answer();
   });
 
