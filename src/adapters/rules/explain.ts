@@ -1,6 +1,5 @@
 /** Explanations of calls that are not made. */
 
-import { hostContext } from "../../execute/layers/mod.ts";
 import * as calls from "../../execute/mod.ts";
 import { isToolHost, type ToolRuntime } from "../../registry/mod.ts";
 import { compileOnce } from "../../schema/mod.ts";
@@ -64,8 +63,9 @@ export async function explainCall(
     ...one as object,
     for: () => explain,
   }));
+  const checking = settings.layers.filter(({ name }) => name === "host-context");
   const { timeoutMs, maxArgumentBytes, clock, onError } = settings;
-  const options = { timeoutMs, maxArgumentBytes, clock, onError, layers: [hostContext(), layers] };
+  const options = { timeoutMs, maxArgumentBytes, clock, onError, layers: [checking, layers] };
   const explainer = new calls.Dispatcher(hosted(toolset), options);
   // No result is stored for the key of a call that is not made.
   const result = await explainer.dispatch(call, { ...context, idempotencyKey: undefined });

@@ -375,11 +375,16 @@ describe("explainCall()", () => {
   });
 
   it("explains arguments and tools that are rejected before any rule", async () => {
-    const { dispatcher } = worldOf(list);
+    const context = { type: "object", required: ["account"] };
+    const { dispatcher } = worldOf(list, [PAY, { ...PAY, name: "own", context }]);
     const invalid = await explainCall(dispatcher, { name: "bank:pay", arguments: { to: 1 } });
     assertEquals([invalid.verdict, invalid.error?.code], ["invalid", "invalid_arguments"]);
     const unknown = await explainCall(dispatcher, { name: "nothing" });
     assertEquals(unknown.error?.code, "unknown_tool");
+    const own = { name: "own", arguments: { euros: 2 } };
+    assertEquals((await explainCall(dispatcher, own)).error?.code, "unavailable");
+    const accounted = await explainCall(dispatcher, own, { context: { account: 1 } });
+    assertEquals(accounted.verdict, "ask");
   });
 
   it("is a tool for callers, even in a module with its own copy of the package", async () => {
