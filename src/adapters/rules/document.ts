@@ -17,7 +17,10 @@ import { toolMatcher, type ToolPattern } from "./tools.ts";
 
 /** A rule as data. It allows the calls that meet all of its conditions. */
 export interface RuleDocument {
-  /** Unique in a list of rules. By default its position: `rule 1`. */
+  /**
+   * Unique in a list of rules. By default its position: `rule 1`. The counts of a rule belong to its
+   * name; without a name, to its tools and conditions.
+   */
   readonly name?: string | undefined;
   /** The tools of the rule. */
   readonly tool: ToolPattern;
@@ -76,20 +79,28 @@ const CHECKS = {
  */
 export function readRules(documents: readonly RuleDocument[]): readonly Rule[] {
   if (!Array.isArray(documents)) fail(ACTION, "the rules must be a list");
+  const counted = new Set<string>();
   return documents.map((document: RuleDocument, index) => {
     const name = `rule ${index + 1}`;
     if (!isObject(document)) fail(ACTION, `"/${index}" must be an object`);
     check.rejectUnknownFields(`read ${name}`, document, Object.keys(CHECKS));
-    return ruleOf({ name, ...document }, [], `/${index}`);
+    const own = document.name === undefined ? counted : undefined;
+    return ruleOf({ name, ...document }, [], `/${index}`, own);
   });
 }
 
 export type Condition = (call: CallFacts) => string | undefined | Promise<string | undefined>;
 
-export function ruleOf(document: RuleDocument, others: readonly Condition[], at = ""): Rule {
+/** @param counted The keys of the counts of earlier rules, if the rule has no name of its own. */
+export function ruleOf(
+  document: RuleDocument,
+  others: readonly Condition[],
+  at = "",
+  counted?: Set<string>,
+): Rule {
   const place = (field: string): string => `"${at}${pointerStep(field)}"`;
   const fields = check.readFields(ACTION, document, CHECKS, place);
-  const { name = "", when = {}, between, noTrifecta, perSession, perDay, timeZone } = fields;
+  const { name = "", tool, when = {}, between, noTrifecta, perSession, perDay, timeZone } = fields;
   if (timeZone !== undefined && (between ?? perDay) === undefined) {
     fail(ACTION, `${place("timeZone")} has no effect without "between" or "perDay"`);
   }
@@ -103,9 +114,17 @@ export function ruleOf(document: RuleDocument, others: readonly Condition[], at 
   // A call counts only if it meets the other conditions.
   for (const [per, most] of [["session", perSession], ["day", perDay]] as const) {
     if (most === undefined) continue;
+    // Edits of other rules change the position, and a new maximum continues the count.
+    let key = name;
+    if (counted !== undefined) {
+      key = check.canonicalJson([per, tool, when, between, noTrifecta, timeZone]);
+      // Equal rules count separately.
+      while (counted.has(key)) key += "+";
+      counted.add(key);
+    }
     conditions.push(async (call) => {
       const scope = per === "day" ? localTime(call.now, timeZone)[0] : call.sessionId;
-      const isWithin = await call.count([name, per, scope], most);
+      const isWithin = await call.count([key, per, scope], most);
       return isWithin ? undefined : `it may run only ${most} times in a ${per}`;
     });
   }
@@ -125,7 +144,7 @@ export function ruleOf(document: RuleDocument, others: readonly Condition[], at 
   };
   return {
     name,
-    appliesTo: toolMatcher(ACTION, fields.tool, place("tool")),
+    appliesTo: toolMatcher(ACTION, tool, place("tool")),
     decide: (call) => decideFrom(call as CallFacts, 0),
     usesSession: noTrifecta === true,
   };

@@ -168,6 +168,36 @@ describe("readRules()", () => {
     assert(hours > 24 && hours < 26, `${hours} hours`);
   });
 
+  it("keeps the counts of a rule without a name if other rules or its maximum change", async () => {
+    const store = memoryCallStore();
+    const apply = (...documents: readonly RuleDocument[]) =>
+      worldOf(readRules(documents), [PAY, { ...PAY, name: "other" }], {}, { store }).call;
+    const pay = { tool: "bank:pay", when: { "/euros": { minimum: 1, maximum: 9 } }, perDay: 1 };
+    const other = { tool: "other", perSession: 2 };
+    const outcomes = async (call: ReturnType<typeof apply>) => [
+      await call("bank:pay", { euros: 1 }),
+      await call("other"),
+    ];
+    const before = apply(other, pay);
+    assertEquals(await outcomes(before), ["paid", "paid"]);
+    assertEquals(await outcomes(before), ["denied", "paid"]);
+    const same = { perDay: 1, when: { "/euros": { maximum: 9, minimum: 1 } }, tool: "bank:pay" };
+    const first = { tool: "bank:*", perDay: 9 };
+    for (const edited of [[pay, other], [first, other, same], [{ ...pay, perSession: 9 }, other]]) {
+      assertEquals(await outcomes(apply(...edited)), ["denied", "denied"]);
+    }
+    const more = apply({ ...pay, perDay: 2 }, { ...other, name: "others" });
+    assertEquals(await outcomes(more), ["paid", "paid"]);
+    assertEquals(await outcomes(more), ["denied", "paid"]);
+    assertEquals(await outcomes(apply(pay, { ...other, name: "others" })), ["denied", "denied"]);
+  });
+
+  it("counts a call once for each of two equal rules", async () => {
+    const rule = { tool: "*", perSession: 2 };
+    const { call } = worldOf(readRules([rule, rule]));
+    for (const outcome of ["paid", "paid", "denied"]) assertEquals(await call("bank:pay"), outcome);
+  });
+
   it("counts the calls of a principal in a day of its time zone", async () => {
     const clock = new FakeClock();
     const rules = readRules([{ tool: "*", perDay: 1, timeZone: "Asia/Tokyo" }]);
