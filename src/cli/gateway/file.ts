@@ -11,6 +11,7 @@ import type { RuleDocument } from "../../adapters/rules/mod.ts";
 import type { SelectionCriteria } from "../../select/mod.ts";
 import {
   attemptOr,
+  defined,
   describeThrown,
   type Issue,
   pointerStep,
@@ -37,6 +38,13 @@ export interface SourceSettings
   readonly views?: readonly (ViewOptions & { readonly tool: string })[];
 }
 
+/** A source in the form of a desktop client, with the names of Windsurf and Zed for some fields. */
+interface ClientSettings extends SourceSettings {
+  readonly serverUrl?: string;
+  readonly disabledTools?: readonly string[];
+  readonly enabled?: boolean;
+}
+
 export interface CallerSettings
   extends Pick<Caller, "role" | "scopes" | "maxRisk" | "explain" | "tenant"> {
   readonly operator?: boolean;
@@ -51,7 +59,7 @@ export interface IssuerSettings
 /** The settings of a file, as `plue.schema.json` describes them, with the values of variables. */
 export interface PlueSettings {
   readonly sources?: { readonly [name: string]: SourceSettings };
-  readonly mcpServers?: { readonly [name: string]: SourceSettings };
+  readonly mcpServers?: { readonly [name: string]: ClientSettings };
   readonly callers?: {
     readonly tokens?: { readonly [name: string]: CallerSettings & { readonly token: string } };
     readonly jwt?: readonly IssuerSettings[];
@@ -132,7 +140,7 @@ export async function readPlueFile(
   const folder = dirname(resolve(path));
   const shared = [
     ...sourcesIn(json, folder, settings.sources, "/sources"),
-    ...sourcesIn(json, folder, settings.mcpServers, "/mcpServers"),
+    ...sourcesIn(json, folder, fromClients(settings.mcpServers), "/mcpServers"),
   ];
   const scopes = new Map<string | undefined, readonly NamedSource[]>([[undefined, shared]]);
   for (const [tenant, { sources, use = [] }] of Object.entries(tenants)) {
@@ -246,20 +254,51 @@ function sourcesIn(
   });
 }
 
+/** Returns sources with the fields of `sources`. */
+function fromClients(servers: PlueSettings["mcpServers"] = {}): PlueSettings["sources"] {
+  return Object.fromEntries(
+    Object.entries(servers).map(([name, { serverUrl, disabledTools, enabled, ...settings }]) => {
+      const { url = serverUrl, disabled = enabled === false } = settings;
+      const exclude = disabledTools?.concat(settings.exclude ?? []) ?? settings.exclude;
+      return [name, { ...settings, ...defined({ url, exclude }), disabled }];
+    }),
+  );
+}
+
+/** The fields of desktop clients that plue cannot apply, and their replacements. */
+const INSTEAD: ReadonlyMap<string, string> = new Map([
+  ["auth", 'plue does not sign in; write a token into "headers"'],
+  ["oauth", 'plue does not sign in; write a token into "headers"'],
+  ["headersHelper", 'plue does not run it; write its result into "headers"'],
+  ["envFile", 'plue does not read it; write its variables into "env"'],
+]);
+
+/** The issues of unknown members, and of names with characters that are not allowed. */
+const UNKNOWN = /^not have the property ("(?:[^"\\]|\\.)*")/;
+const PATTERN = /match the pattern "\^\[A-Za-z0-9(_\.)?-\]\{1,(\d+)\}\$"/;
+
 /** Returns the position of an issue: for an unknown member, the position of its name. */
 function pointerOf({ path, expected }: Issue): string {
-  const [, name] = /^not have the property ("(?:[^"\\]|\\.)*")/.exec(expected) ?? [];
+  const [, name] = UNKNOWN.exec(expected) ?? [];
   return name === undefined ? path : path + pointerStep(JSON.parse(name));
 }
 
-function sentenceOf({ path, keyword, message }: Issue): string {
+function sentenceOf({ path, keyword, expected, message }: Issue): string {
   if (keyword === "oneOf") return 'it must have exactly one of "command", "url" and "from"';
-  return `it${message.slice((path || "The value").length)}`;
+  const [property, name = ""] = UNKNOWN.exec(expected) ?? [];
+  const instead = INSTEAD.get(name.slice(1, -1));
+  if (instead !== undefined && /\/(sources|mcpServers)\/[^/]+$/.test(path)) {
+    return `it must ${property}: ${instead}`;
+  }
+  return `it${message.slice((path || "The value").length)}`.replace(
+    PATTERN,
+    (_, more, most) => `be 1 to ${most} letters, digits${more ? ', "_", "."' : ""} or "-"`,
+  );
 }
 
 /** The texts in which `${NAME}` is replaced by a variable, by their JSON Pointers. */
 const WITH_VARIABLES = [
-  /^(?:\/tenants\/[^/]+)?\/(sources|mcpServers)\/[^/]+\/(command|args|env|cwd|url|headers|from|baseUrl)(\/|$)/,
+  /^(?:\/tenants\/[^/]+)?\/(sources|mcpServers)\/[^/]+\/(command|args|env|cwd|url|serverUrl|headers|from|baseUrl)(\/|$)/,
   /^\/callers\/(tokens\/[^/]+\/token|jwt\/\d+\/(secret|jwksUrl|issuer|audience))$/,
   /^\/(store|journal\/key)$/,
 ];
@@ -268,6 +307,8 @@ const WITH_VARIABLES = [
 const VARIABLE = /\$\{(?:env:)?([A-Za-z_]\w*)(?::-((?:(?!\$\{)[^}])*))?\}/g;
 /** The arguments and the environment of a program may have variables of a shell. */
 const FOR_PROGRAMS = /\/(command|args|env)(\/|$)/;
+/** Variables that only desktop clients can replace. */
+const OF_CLIENTS = /\$\{(input|file|config|command):/;
 
 function withVariables(
   json: SettingsDocument,
@@ -277,8 +318,10 @@ function withVariables(
 ): unknown {
   if (typeof value === "string") {
     if (!WITH_VARIABLES.some((pattern) => pattern.test(pointer))) return value;
-    if (value.replaceAll(VARIABLE, "").includes("${") && !FOR_PROGRAMS.test(pointer)) {
-      json.reject(pointer, 'its "${" must begin ${NAME} or ${NAME:-value}');
+    const rest = value.replaceAll(VARIABLE, "");
+    if (FOR_PROGRAMS.test(pointer) ? OF_CLIENTS.test(rest) : rest.includes("${")) {
+      const why = 'its "${" must begin ${NAME} or ${NAME:-value}, a variable of the environment';
+      json.reject(pointer, why);
     }
     return value.replaceAll(VARIABLE, (_, name: string, otherwise?: string) => {
       const found = env[name] || otherwise;

@@ -1,5 +1,7 @@
 import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { describe, it } from "bun:test";
+import { readRules, type RuleDocument } from "../../../src/adapters/rules/mod.ts";
+import schema from "../../../src/cli/gateway/plue.schema.json" with { type: "json" };
 import { readPlueFile } from "../../../src/cli/gateway/file.ts";
 import { Changes } from "../../../src/cli/serve/watch.ts";
 import { folder, plue } from "../support.ts";
@@ -136,6 +138,28 @@ describe("readPlueFile()", () => {
       "2:14: it is not a valid header;",
     ],
     [
+      "an input of a desktop client",
+      '{"mcpServers": {"a": {"command": "x",\n "env": {"KEY": "${input:key}"}}}}',
+      '2:10: its "${" must begin ${NAME} or ${NAME:-value}, a variable of the environment',
+    ],
+    [
+      "a field of a desktop client that has no effect here",
+      '{"mcpServers": {"a": {"command": "x",\n "envFile": ".env"}}}',
+      '2:2: it must not have the property "envFile": plue does not read it; write its variables ' +
+      'into "env"',
+    ],
+    [
+      "a name with a wrong character",
+      '{"mcpServers": {"my server": {"command": "x"}}}',
+      '1:17: it must not have the property "my server": its name must be 1 to 64 letters, digits, ' +
+      '"_", "." or "-"',
+    ],
+    [
+      "a tenant with a wrong character",
+      '{"tenants": {"a.b": {}}}',
+      'its name must be 1 to 32 letters, digits or "-"',
+    ],
+    [
       "a short token",
       '{"callers": {"tokens": {"ann": {"token": "short"}}}}',
       "1:33: Cannot check tokens:",
@@ -177,6 +201,30 @@ describe("readPlueFile()", () => {
     assertEquals(sources[0]?.settings.args, ["/data", "b", "${1%/}"]);
   });
 
+  it("reads the fields of each desktop client", async () => {
+    const path = await write(JSON.stringify({
+      mcpServers: {
+        windsurf: { serverUrl: "https://${HOST}/mcp", headers: { a: "b" }, disabledTools: ["x"] },
+        claude: { type: "http", url: "https://example.com/mcp", alwaysLoad: true, exclude: ["y"] },
+        code: { type: "stdio", command: "npx", dev: { watch: "*" }, gallery: true, version: "1" },
+        zed: { source: "custom", command: "npx", enabled: true },
+        off: { source: "custom", command: "npx", enabled: false },
+      },
+    }));
+    const { sources } = await readPlueFile(path, { HOST: "example.com" });
+    assertEquals(
+      sources.map((
+        { name, settings: { url, command, exclude } },
+      ) => [name, url ?? command, exclude]),
+      [
+        ["windsurf", "https://example.com/mcp", ["x"]],
+        ["claude", "https://example.com/mcp", ["y"]],
+        ["code", "npx", undefined],
+        ["zed", "npx", undefined],
+      ],
+    );
+  });
+
   it("does not replace variables in texts that models read", async () => {
     const view = { tool: "read", description: "Costs ${PRICE}." };
     const path = await write(JSON.stringify({ sources: { a: { command: "x", views: [view] } } }));
@@ -189,6 +237,18 @@ describe("readPlueFile()", () => {
     const { code, stdout } = await plue(["check", path]);
     assertEquals(code, 0);
     assertStringIncludes(stdout, `${path} is valid: 1 source, 0 tenants, 0 callers.`);
+  });
+});
+
+describe("plue.schema.json", () => {
+  it("describes all fields of rules", () => {
+    const rule: Required<RuleDocument> = {
+      ...{ name: "a", tool: "b", when: { "/c": { maximum: 1 } }, else: "ask", perSession: 1 },
+      ...{ perDay: 1, between: ["08:00", "18:00"], noTrifecta: true, timeZone: "Europe/Rome" },
+    };
+    assertEquals(readRules([rule]).length, 1);
+    const { properties } = schema.properties.rules.items;
+    assertEquals(Object.keys(properties).sort(), Object.keys(rule).sort());
   });
 });
 
