@@ -148,11 +148,6 @@ export class McpConnection {
     }
   }
 
-  /** True if other calls of a client run, and a session cannot be lost. */
-  isBusy(client: Client): boolean {
-    return this.#calls.has(client) && client.transport?.sessionId === undefined;
-  }
-
   /** Runs a call. After the last call of a lost client, closes the client. */
   async call<Result>(client: Client, run: () => Promise<Result>): Promise<Result> {
     this.#calls.set(client, (this.#calls.get(client) ?? 0) + 1);
@@ -390,8 +385,8 @@ async function sendCall(
       const isUnauthorized = status === 401;
       const kind = isUnauthorized && !isShared ? "answered" : await kindOf(error, client);
       // Other calls use the connection, too, so the failure of one request does not end it.
-      const isUsable = kind === "unknown session" && connection.isBusy(client) ||
-        kind !== "not sent" && kind !== "answered" && await isResponding(client, signal);
+      const isUsable = kind !== "not sent" && kind !== "answered" &&
+        await isResponding(client, signal);
       signal.throwIfAborted();
       if (kind === "answered" || (kind === "unknown session" && isUsable)) {
         const code = REJECTIONS.get(status);
@@ -420,14 +415,23 @@ async function sendCall(
  * is a response, because servers that limit the rate of requests send it.
  */
 async function isResponding(client: Client, signal: AbortSignal): Promise<boolean> {
-  const options = { signal, timeout: 5_000 };
-  try {
-    await (client.getProtocolEra() === "modern" ? client.discover(options) : client.ping(options));
-    return true;
-  } catch (error) {
-    const isLimited = error instanceof Error && "status" in error && error.status === 503;
-    return isLimited || await kindOf(error, client) === "answered";
+  const options = { signal, timeout: 5_000, cacheMode: "refresh" } as const;
+  const requests: readonly (() => Promise<unknown>)[] = client.getProtocolEra() === "modern"
+    ? [() => client.discover(options)]
+    // Servers without pings may reject them with the status of a lost session.
+    : [() => client.ping(options), () => client.listTools(undefined, options)];
+  for (const send of requests) {
+    try {
+      await send();
+      return true;
+    } catch (error) {
+      const isLimited = error instanceof Error && "status" in error && error.status === 503;
+      const kind = await kindOf(error, client);
+      if (isLimited || kind === "answered") return true;
+      if (kind !== "unknown session") return false;
+    }
   }
+  return false;
 }
 
 /** Returns true for a result with questions, which the SDK's type of results omits. */

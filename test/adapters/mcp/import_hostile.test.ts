@@ -601,6 +601,23 @@ describe("an imported server that is replaced", () => {
     assertEquals(sent, ["long", "other"]);
   });
 
+  it("keeps its connection after a rejected call, although it rejects pings with the same status", async () => {
+    const methods: unknown[] = [];
+    const answer = fetchRaw(({ id }) => resultOf(id, { tools: [tool("call")] }));
+    const registry = new ToolRegistry();
+    await using _server = await importFrom(async (url, init = {}) => {
+      const { id, method } = JSON.parse(String(init.body ?? "{}"));
+      methods.push(method);
+      if (method !== "tools/call" && method !== "ping") return await answer(url, init);
+      const error = { code: -32_602, message: "wrong amount" };
+      return Response.json({ jsonrpc: "2.0", id, error }, { status: 400 });
+    }, { registry });
+    methods.length = 0;
+    const result = await new ToolDispatcher(registry).dispatch({ name: "far:call" });
+    assert(!result.ok && result.error.message.includes("wrong amount"));
+    assertEquals(methods, ["tools/call", "ping", "tools/list"]);
+  });
+
   it("gives all calls of a lost session the next one, although its requests end one by one", async () => {
     let [session, count, runs] = ["first", 0, 0];
     const renewed = Promise.withResolvers<void>();
@@ -745,14 +762,18 @@ describe("a server before 2026-07-28 that was deployed again with other tools", 
   });
 
   it("is connected again if it had no sessions before, and requires one now, by a read or a call", async () => {
-    let session = "";
+    let [session, rejected] = ["", 0];
     const answer = fetchRaw(({ id }) =>
       resultOf(id, { tools: [tool("call"), tool(session || "first")], content: [] })
     );
     const fetch: typeof answer = async (url, init) => {
       const sent = new Headers(init?.headers).get("mcp-session-id") ?? "";
       const isOpening = String(init?.body).includes('"initialize"');
-      if (!isOpening && sent !== session) return new Response("", { status: 404 });
+      if (!isOpening && sent !== session) {
+        // The other calls of the connection are still in flight when the first one is rejected.
+        await new Promise((resolve) => setTimeout(resolve, rejected++));
+        return new Response("", { status: 404 });
+      }
       const response = await answer(url, init);
       if (session !== "") response.headers.set("mcp-session-id", session);
       return response;
@@ -771,8 +792,9 @@ describe("a server before 2026-07-28 that was deployed again with other tools", 
     assertEquals(server.tools.map(({ id }) => id), ["far:call", "far:second"]);
     for (const next of ["", "third"]) {
       session = next;
-      const { ok } = await new ToolDispatcher(registry).dispatch({ name: "far:call" });
-      assert(ok);
+      const dispatcher = new ToolDispatcher(registry);
+      const all = Array.from({ length: 10 }, () => dispatcher.dispatch({ name: "far:call" }));
+      for (const { ok } of await Promise.all(all)) assert(ok);
     }
   });
 
