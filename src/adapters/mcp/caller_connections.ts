@@ -52,6 +52,8 @@ interface ImportSettings {
   readonly onError: (error: unknown) => void;
   /** Called if the server does not list a tool, unchanged, for a caller. Never rejects. */
   readonly onUnlisted: () => Promise<void>;
+  /** Returns a tool, as the import has read it. */
+  readonly listed: (name: string) => Tool | undefined;
 }
 
 interface CallerConnection {
@@ -99,14 +101,24 @@ function limitStreams(fetch: FetchLike): FetchLike {
 }
 
 class CallerList {
-  #tools: ReadonlyMap<string, Tool> = new Map();
+  readonly #listed: ImportSettings["listed"];
+  /** The input schemas. Those that the import has, too, are its own objects, to save memory. */
+  #schemas: ReadonlyMap<string, object> = new Map();
   #again: Promise<void> = Promise.resolve();
   #againAt = -Infinity;
   #delayMs: number = READ_AGAIN_MS;
 
+  constructor(listed: ImportSettings["listed"]) {
+    this.#listed = listed;
+  }
+
   async read(connection: McpConnection, client: Client): Promise<void> {
-    const tools = await connection.list(client);
-    this.#tools = new Map(tools.map((tool) => [tool.name, tool]));
+    const schemas = new Map<string, object>();
+    for (const { name, inputSchema } of await connection.list(client)) {
+      const listed = this.#listed(name)?.inputSchema;
+      schemas.set(name, listed && check.jsonEqual(listed, inputSchema) ? listed : inputSchema);
+    }
+    this.#schemas = schemas;
   }
 
   /** Returns true if the list has a tool unchanged. The server may have changed its list meanwhile. */
@@ -132,8 +144,8 @@ class CallerList {
   }
 
   #isListed(tool: Tool | undefined): boolean {
-    const own = this.#tools.get(tool?.name ?? "");
-    return own !== undefined && check.jsonEqual(own.inputSchema, tool?.inputSchema);
+    const own = this.#schemas.get(tool?.name ?? "");
+    return own !== undefined && check.jsonEqual(own, tool?.inputSchema);
   }
 }
 
@@ -245,7 +257,7 @@ export class CallerConnections {
         return response;
       },
     });
-    const list = new CallerList();
+    const list = new CallerList(this.#options.listed);
     const connection = new McpConnection(opener, this.#options.reconnect, {
       onConnected: async (client) => {
         if (this.#options.sharesList !== true) await list.read(connection, client);

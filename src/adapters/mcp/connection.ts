@@ -132,8 +132,8 @@ export class McpConnection {
     // The SDK would return an empty list.
     if (client.transport === undefined) throw new Error("The connection is closed");
     try {
-      // The client caches lists for as long as the server allows.
-      const options = { cacheMode: "refresh", ...(signal && { signal }) } as const;
+      // The client would store a list for each caller, which `toolDefinition` of a call replaces.
+      const options = { cacheMode: "bypass", ...(signal && { signal }) } as const;
       return (await client.listTools(undefined, options)).tools;
     } catch (error) {
       signal?.throwIfAborted();
@@ -263,8 +263,9 @@ export interface ServerCall {
   readonly arguments: { readonly [key: string]: unknown };
   /** True if the server declares that the tool is safe to call twice. */
   readonly isRepeatable: boolean;
-  /** The listed tool, if the server may ask questions. */
   readonly tool?: ListedTool | undefined;
+  /** True if the server may ask questions. */
+  readonly mayAsk?: boolean;
   /** True if all callers are one caller for the server. */
   readonly isShared?: boolean;
 }
@@ -290,7 +291,7 @@ export async function callServer(
   call: ServerCall,
   context: ToolContext,
 ): Promise<unknown> {
-  if (call.tool === undefined) return await sendCall(connection, call, {}, context);
+  if (!call.mayAsk) return await sendCall(connection, call, {}, context);
   let retry: Retry = {};
   for (let round = 1; round <= MAX_ROUNDS; round++) {
     let ended: { readonly value: unknown } | undefined;
@@ -353,7 +354,7 @@ function questionOf(name: string, { method, params }: InputRequests[string]): Qu
  */
 async function sendCall(
   connection: McpConnection,
-  { name, arguments: args, isRepeatable, tool, isShared }: ServerCall,
+  { name, arguments: args, isRepeatable, tool, mayAsk, isShared }: ServerCall,
   retry: Retry,
   context: ToolContext,
 ): Promise<unknown> {
@@ -363,7 +364,8 @@ async function sendCall(
   for (let isFirst = true;; isFirst = false) {
     const client = await connection.client(signal);
     const options = {
-      ...(tool === undefined ? {} : { allowInputRequired: true, toolDefinition: tool }),
+      ...(tool && { toolDefinition: tool }),
+      ...(mayAsk && { allowInputRequired: true }),
       signal,
       // The dispatcher limits the time of the call.
       timeout: MAX_TIMEOUT_MS,
@@ -415,7 +417,7 @@ async function sendCall(
  * is a response, because servers that limit the rate of requests send it.
  */
 async function isResponding(client: Client, signal: AbortSignal): Promise<boolean> {
-  const options = { signal, timeout: 5_000, cacheMode: "refresh" } as const;
+  const options = { signal, timeout: 5_000, cacheMode: "bypass" } as const;
   const requests: readonly (() => Promise<unknown>)[] = client.getProtocolEra() === "modern"
     ? [() => client.discover(options)]
     // Servers without pings may reject them with the status of a lost session.

@@ -209,7 +209,8 @@ class McpImport implements ImportedMcpServer {
       const open = (http: StreamableHTTPClientTransportOptions): ClientOpener =>
         clientOpener(source, http, shared);
       const onUnlisted = (): Promise<void> => this.#readForCaller();
-      const settings = { http: http ?? {}, open, reconnect, onError, onUnlisted };
+      const listed = (name: string): ListedTool | undefined => this.#listed.get(name);
+      const settings = { http: http ?? {}, open, reconnect, onError, onUnlisted, listed };
       this.#callers = new CallerConnections({ ...callers, authorize, ...settings });
     } else if (Object.keys(callers).length > 0) {
       fail(ACTION, "sharesList, maxConnections and idleMs have no effect without authorize");
@@ -368,12 +369,11 @@ class McpImport implements ImportedMcpServer {
         beside: [...this.#sync.others(), ...this.#importing.beside ?? []],
         transport: this.#transport,
         execute: (name, args, context) => {
-          const listed = this.#listed.get(name);
-          const tool = mayAsk ? listed : undefined;
-          const call = { name, arguments: args, isRepeatable: isRepeatable(listed), tool };
+          const tool = this.#listed.get(name);
+          const call = { name, arguments: args, isRepeatable: isRepeatable(tool), tool, mayAsk };
           return this.#callers === undefined
             ? callServer(this.#connection, { ...call, isShared: true }, context)
-            : this.#callers.use(listed, context, (own) => callServer(own, call, context));
+            : this.#callers.use(tool, context, (own) => callServer(own, call, context));
         },
       });
       const readAt = systemClock.now();
