@@ -61,7 +61,7 @@ describe("exchangeTokens()", () => {
     assertEquals([await call("ann"), await call("ann"), exchanges()], ["nobody", "ann@hub", 4]);
     // The caller's token is revoked, or the caller has none.
     tokens.set("ann", "no token of the server");
-    assertEquals(await call("ann"), "unavailable");
+    assertEquals(await call("ann"), "denied");
     tokens.delete("ann");
     assertEquals(await call("ann"), "denied");
   });
@@ -100,7 +100,7 @@ describe("exchangeTokens()", () => {
     // The server does not trust the identity provider, or the caller's token is not valid there.
     hub.trusted = "https://other.example";
     tokens.set("ann", await idp.issue("ann"));
-    assertEquals(await call("ann"), "unavailable");
+    assertEquals(await call("ann"), "denied");
     // A token of another type is not sent to the server.
     idp.ignoresType = true;
     tokens.set("bob", await idp.issue("bob"));

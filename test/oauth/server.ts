@@ -6,7 +6,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { generateKeyPair, jwtVerify, SignJWT } from "jose";
-import Provider, { type InteractionResults } from "oidc-provider";
+import Provider, { errors, type InteractionResults } from "oidc-provider";
 
 export const CLIENT = {
   clientId: "plue",
@@ -112,7 +112,7 @@ class TestServer implements OAuthServer {
     this.#provider.registerGrantType(GRANT, async (context) => {
       const { client, params } = context.oidc as Grant;
       const subject = await this.#provider.AccessToken.find(params["subject_token"] ?? "");
-      if (subject === undefined) throw Object.assign(new Error(), { error: "invalid_grant" });
+      if (subject === undefined) throw new errors.InvalidGrant("unknown subject");
       if (params["requested_token_type"] === `${TYPE}id-jag`) {
         context.body = await this.#assert(subject.accountId, params);
         return;
@@ -134,7 +134,7 @@ class TestServer implements OAuthServer {
       const rules = { issuer: trusted, audience: issuer, typ: "oauth-id-jag+jwt" };
       const { payload } = await jwtVerify(params["assertion"] ?? "", SIGNING.publicKey, rules)
         .catch(() => {
-          throw Object.assign(new Error(), { error: "invalid_grant" });
+          throw new errors.InvalidGrant("invalid assertion");
         });
       this.issued.add(params["assertion"] ?? "");
       const access_token = await this.#newToken(`${payload.sub}@${payload["resource"]}`, client);

@@ -65,12 +65,12 @@ export function exchangeTokens(options: TokenExchangeOptions): CredentialSource 
       const { staleAt = 0 }: Partial<Tokens> = await stored?.catch(check.noop) ?? {};
       // Another call may have begun an exchange meanwhile.
       if (staleAt < Date.now() && known.get(key) === stored) known.delete(key);
-      const { token, scopes: granted, expiresAt } = await check.once(
+      const tokens = await check.once(
         known,
         key,
         () => exchange(client, subject, client.scopesWith(...scopes)),
       );
-      return { token, scopes: granted, expiresAt, reject: () => void known.delete(key) };
+      return { ...tokens, reject: () => void known.delete(key) };
     },
   };
 }

@@ -123,7 +123,8 @@ async function get(
     if (error instanceof CallFailure) throw error;
     call.report("credential", error);
     const why = `its credential "${name}" cannot be fetched now; try again`;
-    throw new CallFailure("unavailable", why);
+    // If a server rejects the caller's own token, another attempt is of no use.
+    if (!Object(error).isRefused) throw new CallFailure("unavailable", why);
   }
   throw new CallFailure("denied", `its caller has no credential "${name}"`);
 }
