@@ -61,7 +61,7 @@ let isReconnecting = false;
 const options = { authorize: () => "the token of ann", sharesList: true };
 const connections = new CallerConnections({
   ...{ ...options, http: {}, open: () => opener, reconnect: {} },
-  ...{ onError() {}, async onUnlisted() {} },
+  ...{ onError() {}, async onUnlisted() {}, listed: () => undefined },
 });
 
 const PATHS: { readonly [path: string]: (signal: AbortSignal) => unknown } = {

@@ -1,7 +1,11 @@
 /** The callers of `plue.json`: tokens, and issuers of JSON Web Tokens. */
 
 import { type Authorize, bearerAuth, type Caller, jwtAuth } from "../../adapters/hono/mod.ts";
-import { problemResponse } from "../../adapters/http/mod.ts";
+import {
+  createChallenger,
+  problemResponse,
+  type ProtectedResource,
+} from "../../adapters/http/mod.ts";
 import { defined, isText, pointerStep } from "../../tool/mod.ts";
 import type { IssuerSettings, PlueFile } from "./file.ts";
 
@@ -88,11 +92,40 @@ function asOperator(authorize: Authorize): Authorize {
   };
 }
 
-/** Returns `authorize` for the callers of one tenant only; without a tenant, for those without one. */
-export function forTenant(authorize: Authorize, tenant: string | undefined): Authorize {
+/** Returns the resources (RFC 9728) of issuers: their audiences that are URLs, by tenant. */
+export function resourcesOf(
+  { settings: { callers: { jwt = [] } = {} } }: PlueFile,
+): ReadonlyMap<string | undefined, ProtectedResource> {
+  const isResource = ({ issuer, audience }: IssuerSettings): boolean =>
+    [issuer, audience].every((url) => /^https?:[^?#]+$/.test(url) && URL.canParse(url));
+  const issuers = jwt.filter(isResource);
+  // The first issuer of a tenant is the last entry, which replaces the others.
+  return new Map(
+    issuers.toReversed().map(({ audience: resource, tenant }) => {
+      const same = issuers.filter(({ audience }) => audience === resource);
+      return [tenant, { resource, authorizationServers: same.map(({ issuer }) => issuer) }];
+    }),
+  );
+}
+
+/**
+ * Returns `authorize` for the callers of one tenant only; without a tenant, for those without one.
+ *
+ * @param resource Named in responses to callers without a valid token, so that clients can log in.
+ */
+export function forTenant(
+  authorize: Authorize,
+  tenant: string | undefined,
+  resource: ProtectedResource | undefined,
+): Authorize {
+  const challenger = resource && createChallenger(resource);
   return async (request, env) => {
     const caller = await authorize(request, env);
-    if (caller instanceof Response || caller.tenant === tenant) return caller;
+    if (caller instanceof Response) {
+      if (caller.status !== 401 || challenger === undefined) return caller;
+      return challenger(request.headers.has("authorization") ? "invalid" : "missing");
+    }
+    if (caller.tenant === tenant) return caller;
     // The answer is the same for a tenant that does not exist.
     return problemResponse({
       ...{ status: 404, code: "not_found" },

@@ -5,7 +5,7 @@ import { Hono } from "hono/tiny";
 import { memoryCallStore } from "../../adapters/calls/mod.ts";
 import type { OAuthCallback } from "../../adapters/credentials/mod.ts";
 import { type Authorize, MemoryRateLimitStore } from "../../adapters/hono/mod.ts";
-import { problemResponse } from "../../adapters/http/mod.ts";
+import { problemResponse, serveProtectedResource } from "../../adapters/http/mod.ts";
 import type { Journal } from "../../adapters/journal/mod.ts";
 import type { SkillCatalog } from "../../adapters/mcp/mod.ts";
 import { readRules, rules, type RulesOptions } from "../../adapters/rules/mod.ts";
@@ -29,7 +29,7 @@ import type { ServeFlags, ServeSettings } from "../serve/settings.ts";
 import { type ServeState, type ServiceState, stateIn, tenantStore } from "../serve/state.ts";
 import { END_MS, type LoadedTools } from "../sources/mod.ts";
 import type { Terminal } from "../terminal.ts";
-import { authorizeCallers, forTenant } from "./callers.ts";
+import { authorizeCallers, forTenant, resourcesOf } from "./callers.ts";
 import { fullName, type NamedSource, type PlueFile } from "./file.ts";
 import { type Problem, unknownIds, unknownTools } from "./names.ts";
 import { GatewayRegistry } from "./registry.ts";
@@ -176,7 +176,7 @@ export class Gateway implements AsyncDisposable {
       ));
       const scopes = new Map<string | undefined, Scope>();
       for (const tenant of [...file.scopes.keys(), ...file.scopes.size > 1 ? [NOBODY] : []]) {
-        const own = authorize && forTenant(authorize, tenant);
+        const own = authorize && forTenant(authorize, tenant, resourcesOf(file).get(tenant));
         scopes.set(tenant, await this.#createScope(file, settings, own, sources, tenant));
       }
       addCallbacks(file, scopes, sources);
@@ -307,6 +307,8 @@ export class Gateway implements AsyncDisposable {
       approve: (approval, principal) => this.#approve(approval, principal),
       metrics: () => this.tenants.map((name) => [name, this.#scopeOf(name).dispatcher.metrics()]),
     }, tenant);
+    // Clients read the descriptions of all tenants at the root of the host.
+    const resources = tenant === undefined ? [...resourcesOf(file).values()] : [];
     const service = await createService(registry, {
       ...{ selection: allowed, settings, state, log, authorize, records, skills },
       dispatch: {
@@ -315,7 +317,10 @@ export class Gateway implements AsyncDisposable {
       },
       ...{ bridge: flags.bridge ?? more.bridge, code: flags.code ?? more.code },
       explorer: more.explorer,
-      more: { ...(rateLimit && { rateLimit }), parts: [routes] },
+      more: {
+        ...(rateLimit && { rateLimit }),
+        parts: [routes, ...resources.map(serveProtectedResource)],
+      },
     });
     // The app of the service does not answer for paths that it does not have, once it is mounted.
     const mounted = new Hono().route("/t/:tenant", service.app).notFound(() =>

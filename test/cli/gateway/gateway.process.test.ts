@@ -118,6 +118,50 @@ describe("plue serve -c", () => {
     answer();
   });
 
+  it("names the issuers at which the callers of each tenant log in", async () => {
+    await files.write("issuers.mjs", MODULE);
+    const secret = "a secret that has 32 characters.";
+    const [site, one, two] = [
+      "https://tools.example",
+      "https://one.example",
+      "https://two.example",
+    ];
+    const [main, acme] = [`${site}/mcp`, `${site}/t/acme/mcp`];
+    await using served = await gateway("issuers.json", {
+      sources: { own: { from: "issuers.mjs" } },
+      tenants: { acme: { use: ["own"] }, other: { use: ["own"] } },
+      callers: {
+        tokens: { bob: { token: "bob-bob-bob-bob-bob" } },
+        jwt: [
+          { issuer: one, audience: main, secret },
+          { issuer: two, audience: main, secret },
+          { issuer: two, audience: acme, secret, tenant: "acme" },
+          { issuer: "other", audience: "other", secret, tenant: "other" },
+        ],
+      },
+    });
+    const challengeOf = async (path: string, headers = {}) => {
+      const response = await fetch(served.url + path, { method: "POST", body: "{}", headers });
+      return [response.status, response.headers.get("www-authenticate")];
+    };
+    const wellKnown = "/.well-known/oauth-protected-resource";
+    assertEquals(await challengeOf("/mcp"), [
+      401,
+      `Bearer resource_metadata="${site}${wellKnown}/mcp"`,
+    ]);
+    assertEquals(await challengeOf("/t/acme/mcp", bearer("wrong-wrong-wrong-wrong")), [
+      401,
+      `Bearer resource_metadata="${site}${wellKnown}/t/acme/mcp", error="invalid_token"`,
+    ]);
+    assertEquals(await challengeOf("/t/other/mcp"), [401, "Bearer"]);
+    for (
+      const [path, resource, servers] of [["/mcp", main, [one, two]], ["/t/acme/mcp", acme, [two]]]
+    ) {
+      const description = await (await fetch(served.url + wellKnown + path)).json();
+      assertEquals([description.resource, description.authorization_servers], [resource, servers]);
+    }
+  });
+
   it("gives each caller the rights of the file, and rejects others", async () => {
     const rule = `export const rule = { name: "rule", risk: "safe", roles: ["boss"],
       description: "Rules.", execute: () => 1 };`;
