@@ -13,6 +13,7 @@ import {
   attemptOr,
   defined,
   describeThrown,
+  isObject,
   type Issue,
   pointerStep,
   type ToolLabels,
@@ -152,11 +153,16 @@ export async function readPlueFile(
     const own = sourcesIn(json, folder, sources, `${pointer}/sources`, tenant);
     scopes.set(tenant, [...used, ...own]);
   }
-  for (const sources of scopes.values()) rejectSameNames(json, sources);
+  // A source that is switched off for a while must not make the file invalid.
+  rejectUnused({ json, settings, sources: [...scopes.values()].flat() });
+  for (const [tenant, sources] of scopes) {
+    const enabled = sources.filter(({ settings }) => settings.disabled !== true);
+    rejectSameNames(json, enabled);
+    scopes.set(tenant, enabled);
+  }
   const all = [...new Set([...scopes.values()].flat())];
   const file = { json, settings, folder, scopes, sources: all };
   rejectUnknownTenants(file);
-  rejectUnused(file);
   return file;
 }
 
@@ -197,7 +203,9 @@ function rejectUnknownTenants({ json, settings, scopes }: PlueFile): void {
 }
 
 /** Rejects settings that have an effect only if another part of the file has a setting. */
-function rejectUnused({ json, settings, sources }: PlueFile): void {
+function rejectUnused(
+  { json, settings, sources }: Pick<PlueFile, "json" | "settings" | "sources">,
+): void {
   const labelled = sources.find((one) => one.settings.labels !== undefined);
   if (labelled !== undefined && (settings.rules ?? []).length === 0) {
     json.reject(`${labelled.pointer}/labels`, '"labels" has no effect without "rules"; remove it');
@@ -221,7 +229,7 @@ const BESIDE = {
   baseUrl: ["from"],
 } as const satisfies { readonly [Field in keyof SourceSettings]?: readonly string[] };
 
-/** Returns the sources in an object of the file, without the disabled ones. */
+/** Returns the sources in an object of the file. Only the names of disabled ones are checked. */
 function sourcesIn(
   json: SettingsDocument,
   folder: string,
@@ -229,8 +237,11 @@ function sourcesIn(
   pointer: string,
   tenant?: string,
 ): readonly NamedSource[] {
-  return Object.entries(sources).flatMap(([name, settings]) => {
+  return Object.entries(sources).map(([name, settings]) => {
     const own = pointer + pointerStep(name);
+    if (settings.disabled === true) {
+      return { name, tenant, pointer: own, settings, from: undefined, key: own };
+    }
     const has = (field: string): boolean => Object.hasOwn(settings, field);
     for (const [field, needed] of Object.entries(BESIDE)) {
       if (!has(field) || needed.some(has)) continue;
@@ -247,10 +258,9 @@ function sourcesIn(
     if (url !== undefined && !(URL.canParse(url) && /^https?:/i.test(url))) {
       json.reject(`${own}/url`, "it must be a URL that begins with https:// or http://");
     }
-    if (settings.disabled === true) return [];
     const place = json.attempt(`${own}/from`, () => from && sourceIn(folder, from, namespace));
     const key = JSON.stringify([tenant ?? null, name, settings]);
-    return [{ name, tenant, pointer: own, settings, from: place, key }];
+    return { name, tenant, pointer: own, settings, from: place, key };
   });
 }
 
@@ -287,7 +297,7 @@ function sentenceOf({ path, keyword, expected, message }: Issue): string {
   if (keyword === "oneOf") return 'it must have exactly one of "command", "url" and "from"';
   const [property, name = ""] = UNKNOWN.exec(expected) ?? [];
   const instead = INSTEAD.get(name.slice(1, -1));
-  if (instead !== undefined && /\/(sources|mcpServers)\/[^/]+$/.test(path)) {
+  if (instead !== undefined && SOURCE.test(path)) {
     return `it must ${property}: ${instead}`;
   }
   return `it${message.slice((path || "The value").length)}`.replace(
@@ -302,6 +312,8 @@ const WITH_VARIABLES = [
   /^\/callers\/(tokens\/[^/]+\/token|jwt\/\d+\/(secret|jwksUrl|issuer|audience))$/,
   /^\/(store|journal\/key)$/,
 ];
+
+const SOURCE = /\/(sources|mcpServers)\/[^/]+$/;
 
 /** `${NAME}` and `${env:NAME}`, and `${NAME:-otherwise}` with a value for a missing variable. */
 const VARIABLE = /\$\{(?:env:)?([A-Za-z_]\w*)(?::-((?:(?!\$\{)[^}])*))?\}/g;
@@ -329,7 +341,9 @@ function withVariables(
       json.reject(pointer, `the environment variable ${name} is missing; set it`);
     });
   }
-  if (typeof value !== "object" || value === null) return value;
+  if (!isObject(value) && !Array.isArray(value)) return value;
+  const isDisabled = isObject(value) && (value["disabled"] === true || value["enabled"] === false);
+  if (isDisabled && SOURCE.test(pointer)) return value;
   const members = Object.entries(value).map(([name, member]) =>
     [name, withVariables(json, member, pointer + pointerStep(name), env)] as const
   );

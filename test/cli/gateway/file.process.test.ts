@@ -225,6 +225,21 @@ describe("readPlueFile()", () => {
     );
   });
 
+  it("excludes a disabled source that a tenant uses, with its pins and without its variables", async () => {
+    const off = { url: "${MISSING}", pins: "pins.json", labels: {}, disabled: true };
+    const tokens = { ann: { token: "ann-ann-ann-ann-ann", operator: true, tenant: "acme" } };
+    const path = await write(JSON.stringify({
+      sources: { off, on: { command: "x" } },
+      mcpServers: { off: { command: "y" } },
+      tenants: { acme: { use: ["off", "on"] } },
+      callers: { tokens },
+      rules: [{ tool: "*", perDay: 9 }],
+    }));
+    const { sources, scopes } = await readPlueFile(path, {});
+    assertEquals(sources.map(({ settings }) => settings.command), ["x", "y"]);
+    assertEquals(scopes.get("acme")?.map(({ name }) => name), ["on"]);
+  });
+
   it("does not replace variables in texts that models read", async () => {
     const view = { tool: "read", description: "Costs ${PRICE}." };
     const path = await write(JSON.stringify({ sources: { a: { command: "x", views: [view] } } }));
