@@ -114,7 +114,8 @@ class CallerList {
 
   async read(connection: McpConnection, client: Client): Promise<void> {
     const schemas = new Map<string, object>();
-    for (const { name, inputSchema } of await connection.list(client)) {
+    // A list for each caller would take gigabytes.
+    for (const { name, inputSchema } of await connection.list(client, undefined, "bypass")) {
       const listed = this.#listed(name)?.inputSchema;
       schemas.set(name, listed && check.jsonEqual(listed, inputSchema) ? listed : inputSchema);
     }
@@ -187,9 +188,10 @@ export class CallerConnections {
     try {
       let retryable = true;
       const why = await this.#begin(key, own, tool, signal).catch((error) => {
-        signal.throwIfAborted();
-        if (own.reported !== error) this.#options.onError(withoutSecrets(error, [token]));
-        own.reported = error;
+        if (own.reported !== error && !signal.aborted) {
+          this.#options.onError(withoutSecrets(error, [token]));
+          own.reported = error;
+        }
         retryable = Object(error).status !== 401;
         return `the MCP server cannot be reached. ${check.describeThrown(error)}`;
       });

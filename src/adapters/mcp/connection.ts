@@ -23,6 +23,7 @@ import {
   ToolResult,
   within,
 } from "../../tool/mod.ts";
+import { withoutSecrets } from "../http/redact.ts";
 import { wasNotSent } from "../http/runtime.ts";
 import { loadClient } from "./client_library.ts";
 import { STREAM_ENDED, UnreadInput } from "./server_bounds.ts";
@@ -31,6 +32,8 @@ export interface ClientOpener {
   readonly transport: "http" | "stdio";
   /** True if the import opens, closes and reopens the connections; false for a client of the host. */
   readonly isOwn: boolean;
+  /** Texts that must not be in the failures of calls, such as parts of the address. */
+  readonly secrets?: readonly string[];
   /** Returns the error to report, which names the server and contains no secrets. */
   describe(error: unknown): unknown;
   /** Opens a connection. When the signal aborts, rejects immediately and closes the connection. */
@@ -81,6 +84,10 @@ export class McpConnection {
     this.#maxDelayMs = maxDelayMs;
   }
 
+  get secrets(): readonly string[] {
+    return this.#opener.secrets ?? [];
+  }
+
   /** Returns true for the current client, unless it is closed. */
   isLive(client: Client | undefined = this.#live): boolean {
     return client === this.#live && client?.transport !== undefined;
@@ -127,13 +134,20 @@ export class McpConnection {
     });
   }
 
-  /** Lists the tools. Loses a client whose server does not respond, or has lost the session. */
-  async list(client: Client, signal?: AbortSignal): Promise<readonly ListedTool[]> {
+  /**
+   * Lists the tools. Loses a client whose server does not respond, or has lost the session.
+   *
+   * @param cacheMode With `bypass`, the client does not store the list.
+   */
+  async list(
+    client: Client,
+    signal?: AbortSignal,
+    cacheMode: "refresh" | "bypass" = "refresh",
+  ): Promise<readonly ListedTool[]> {
     // The SDK would return an empty list.
     if (client.transport === undefined) throw new Error("The connection is closed");
     try {
-      // The client would store a list for each caller, which `toolDefinition` of a call replaces.
-      const options = { cacheMode: "bypass", ...(signal && { signal }) } as const;
+      const options = { cacheMode, ...(signal && { signal }) } as const;
       return (await client.listTools(undefined, options)).tools;
     } catch (error) {
       signal?.throwIfAborted();
@@ -362,9 +376,14 @@ async function sendCall(
   // The server has run a part of the tool before it asked.
   let mayHaveRun = retry.inputResponses !== undefined;
   for (let isFirst = true;; isFirst = false) {
-    const client = await connection.client(signal);
+    const client = await connection.client(signal).catch(noop);
+    if (client === undefined) {
+      const message = `Cannot call "${name}": there is no connection to the MCP server`;
+      return ToolResult.error("unavailable", message, { ran: mayHaveRun ? "unknown" : "no" });
+    }
     const options = {
-      ...(tool && { toolDefinition: tool }),
+      // Otherwise, the client reads its list again if the server requires other headers.
+      ...(tool && (mayAsk || !isShared) && { toolDefinition: tool }),
       ...(mayAsk && { allowInputRequired: true }),
       signal,
       // The dispatcher limits the time of the call.
@@ -393,7 +412,8 @@ async function sendCall(
       if (kind === "answered" || (kind === "unknown session" && isUsable)) {
         const code = REJECTIONS.get(status);
         const why = code === undefined ? "returned an error" : `sent HTTP status ${status}`;
-        const message = `Cannot call "${name}": the MCP server ${why}. ${describeThrown(error)}`;
+        const reason = withoutSecrets(describeThrown(error), connection.secrets);
+        const message = `Cannot call "${name}": the MCP server ${why}. ${reason}`;
         if (code === undefined || mayHaveRun) return ToolResult.error("threw", message);
         // The next call of the caller gets another token.
         const retryable = status === 429 || isUnauthorized && !isShared;

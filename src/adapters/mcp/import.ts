@@ -320,7 +320,8 @@ class McpImport implements ImportedMcpServer {
     if (client.getProtocolEra() !== "modern") return;
     // Proxies end idle streams, and the running calls of the connection must continue then.
     const followLater = (): void => {
-      if (this.#isClosed) return;
+      if (!this.#connection.isLive(client)) return;
+      this.#cancelFollow?.();
       this.#cancelFollow = systemClock.setTimeout(() => {
         if (this.#connection.isLive(client)) void this.#follow(client, followsSkills, true);
       }, this.#pace.next());

@@ -90,6 +90,7 @@ function httpOpener(
   return {
     transport: "http",
     isOwn: true,
+    secrets: name.secrets,
     describe: (error) => serverError(name, error),
     open: (signal) =>
       openWith(signal, limits, async (unsolicited, requests) => {

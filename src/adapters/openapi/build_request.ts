@@ -104,11 +104,14 @@ export function buildRequest(
     serialize.encode(value, name),
   ]);
   const pairs = [...query.filter(([name]) => !proof.some(([other]) => other === name)), ...proof];
-  const url = `${server}${path}${pairs.length === 0 ? "" : "?"}${
-    pairs.map((pair) => pair.join("=")).join("&")
-  }`;
+  // As runtimes write it in their messages, from which it is removed.
+  const { href: url } = new URL(
+    `${server}${path}${pairs.length === 0 ? "" : "?"}${
+      pairs.map((pair) => pair.join("=")).join("&")
+    }`,
+  );
   // A second defence: the encoding above already prevents requests outside of the API.
-  if (!new URL(url).href.startsWith(`${server}/`)) {
+  if (!url.startsWith(`${server}/`)) {
     throw new serialize.UnsendableArgument("", "values that stay within the path of the operation");
   }
   return {

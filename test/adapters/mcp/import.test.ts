@@ -343,7 +343,7 @@ describe("importMcpServer()", () => {
     );
     caller.abort();
     const result = await call;
-    assertEquals(result.ok ? "" : result.error.code, "aborted");
+    assertEquals(result.ok ? [] : [result.error.code, result.error.ran], ["aborted", "no"]);
   });
 
   it("reads the list again in refresh(), without the client's cache", async () => {

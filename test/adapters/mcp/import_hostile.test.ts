@@ -567,6 +567,21 @@ describe("an imported server that has lost its sessions", () => {
   }
 });
 
+it("a failure of a call contains no key of the server's address", async () => {
+  const key = "k-0123456789-0123456789";
+  const answer = fetchRaw(({ id, method }) =>
+    method === "tools/call"
+      ? { jsonrpc: "2.0", id, error: { code: -32_000, message: `No ${key}` } }
+      : resultOf(id, { tools: [tool("call")] })
+  );
+  const registry = new ToolRegistry();
+  const http = { fetch: answer };
+  const url = `http://far.example/mcp/${key}`;
+  await using _server = await importMcpServer(url, { namespace: "far", registry, http });
+  const result = await new ToolDispatcher(registry).dispatch({ name: "far:call" });
+  assertStringIncludes(result.ok ? "" : result.error.message, "No [credential]");
+});
+
 describe("an imported server that is replaced", () => {
   it("completes its running calls, while the next connection sends a refused call", async () => {
     const [begun, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];

@@ -192,6 +192,18 @@ describe("an imported operation", () => {
     assertEquals(seen, ["op", "string"]);
   });
 
+  it("removes the address from errors as runtimes write it", async () => {
+    const parameters = [{ name: "q", in: "query" }];
+    const { tools } = importOpenApi(api("/a", "get", { operationId: "op", parameters }), {
+      fetch: (url) => Promise.reject(new Error(`ZlibError fetching "${new URL(url).href}"`)),
+      baseUrl: "https://api.example",
+      authorize: () => ({ query: { key: "secret" } }),
+    });
+    const result = await call(tools, "op", { q: "O'Brien" });
+    const why = 'Cannot get a response to GET /a: ZlibError fetching "GET /a"';
+    assertEquals(!result.ok && result.error.message, why);
+  });
+
   it("sends no header with two lines, and does not repeat it", async () => {
     const { tools } = importOpenApi(api("/a", "get", { operationId: "op" }), {
       fetch,
