@@ -137,7 +137,7 @@ export class McpConnection {
   /**
    * Lists the tools. Loses a client whose server does not respond, or has lost the session.
    *
-   * @param cacheMode With `bypass`, the client does not store the list.
+   * @param cacheMode With `bypass`, the client stores the list only if a call needs headers.
    */
   async list(
     client: Client,
@@ -277,9 +277,8 @@ export interface ServerCall {
   readonly arguments: { readonly [key: string]: unknown };
   /** True if the server declares that the tool is safe to call twice. */
   readonly isRepeatable: boolean;
+  /** The listed tool, if the server may ask questions. */
   readonly tool?: ListedTool | undefined;
-  /** True if the server may ask questions. */
-  readonly mayAsk?: boolean;
   /** True if all callers are one caller for the server. */
   readonly isShared?: boolean;
 }
@@ -305,7 +304,7 @@ export async function callServer(
   call: ServerCall,
   context: ToolContext,
 ): Promise<unknown> {
-  if (!call.mayAsk) return await sendCall(connection, call, {}, context);
+  if (call.tool === undefined) return await sendCall(connection, call, {}, context);
   let retry: Retry = {};
   for (let round = 1; round <= MAX_ROUNDS; round++) {
     let ended: { readonly value: unknown } | undefined;
@@ -368,7 +367,7 @@ function questionOf(name: string, { method, params }: InputRequests[string]): Qu
  */
 async function sendCall(
   connection: McpConnection,
-  { name, arguments: args, isRepeatable, tool, mayAsk, isShared }: ServerCall,
+  { name, arguments: args, isRepeatable, tool, isShared }: ServerCall,
   retry: Retry,
   context: ToolContext,
 ): Promise<unknown> {
@@ -382,9 +381,7 @@ async function sendCall(
       return ToolResult.error("unavailable", message, { ran: mayHaveRun ? "unknown" : "no" });
     }
     const options = {
-      // Otherwise, the client reads its list again if the server requires other headers.
-      ...(tool && (mayAsk || !isShared) && { toolDefinition: tool }),
-      ...(mayAsk && { allowInputRequired: true }),
+      ...(tool === undefined ? {} : { allowInputRequired: true, toolDefinition: tool }),
       signal,
       // The dispatcher limits the time of the call.
       timeout: MAX_TIMEOUT_MS,

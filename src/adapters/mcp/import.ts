@@ -370,11 +370,12 @@ class McpImport implements ImportedMcpServer {
         beside: [...this.#sync.others(), ...this.#importing.beside ?? []],
         transport: this.#transport,
         execute: (name, args, context) => {
-          const tool = this.#listed.get(name);
-          const call = { name, arguments: args, isRepeatable: isRepeatable(tool), tool, mayAsk };
+          const listed = this.#listed.get(name);
+          const tool = mayAsk ? listed : undefined;
+          const call = { name, arguments: args, isRepeatable: isRepeatable(listed), tool };
           return this.#callers === undefined
             ? callServer(this.#connection, { ...call, isShared: true }, context)
-            : this.#callers.use(tool, context, (own) => callServer(own, call, context));
+            : this.#callers.use(listed, context, (own) => callServer(own, call, context));
         },
       });
       const readAt = systemClock.now();

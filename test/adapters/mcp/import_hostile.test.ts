@@ -616,6 +616,41 @@ describe("an imported server that is replaced", () => {
     assertEquals(sent, ["long", "other"]);
   });
 
+  for (const end of ["its last call has ended", "the import is closed"]) {
+    it(`closes the replaced connection when ${end}`, async () => {
+      const [begun, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      const streams: (AbortSignal | null | undefined)[] = [];
+      let isReplaced = false;
+      const registry = new ToolRegistry();
+      const answer = fetchRaw(async ({ id, method, params }, init) => {
+        if (method !== "tools/call") return resultOf(id, { tools: [tool("long"), tool("other")] });
+        if (isReplaced) {
+          isReplaced = false;
+          throw Object.assign(new Error("refused"), { code: "ECONNREFUSED" });
+        }
+        if (params?.["name"] === "long") {
+          begun.resolve();
+          await Promise.race([answered.promise, silence(init)]);
+        }
+        return resultOf(id, { content: [] });
+      });
+      await using server = await importFrom(async (url, init) => {
+        if (init?.method === "GET") streams.push(init.signal);
+        return await answer(url, init);
+      }, { registry });
+      const dispatcher = new ToolDispatcher(registry);
+      const long = dispatcher.dispatch({ name: "far:long" });
+      await begun.promise;
+      isReplaced = true;
+      await dispatcher.dispatch({ name: "far:other" });
+      assertEquals(streams[0]?.aborted, false);
+      if (end === "the import is closed") await server.close();
+      else answered.resolve();
+      assertEquals((await long).ok, end !== "the import is closed");
+      assertEquals(streams[0]?.aborted, true);
+    });
+  }
+
   it("keeps its connection after a rejected call, although it rejects pings with the same status", async () => {
     const methods: unknown[] = [];
     const answer = fetchRaw(({ id }) => resultOf(id, { tools: [tool("call")] }));
