@@ -69,9 +69,9 @@ export function unlessRefused(request: Promise<Tokens>): Promise<Tokens | undefi
 
 type Fields = Readonly<Record<string, string>>;
 
-/** Errors of a busy server, and errors about this client. Salesforce and Slack have names of their own. */
+/** Errors of a busy server, of a firewall, and about this client. Salesforce and Slack have names of their own. */
 const NOT_ABOUT_GRANT =
-  /unavailable|(server|unknown|internal|fatal)_error|slow_down|limit|timeout|client/;
+  /unavailable|(server|unknown|internal|fatal)_error|slow_down|limit|timeout|client|forbidden/;
 
 const TIMEOUT_MS = 20_000;
 /** The maximum lifetime of a token: 31 years. */
@@ -204,12 +204,12 @@ async function boundedFetch(url: string, request: RequestInit): Promise<Response
       name === "expires_in" && Number(value) < 0;
     return name && isWrong ? undefined : value;
   };
-  const answer = Object(check.attemptOr("", () => JSON.parse(text, clean)));
+  const answer = check.attemptOr(undefined, () => JSON.parse(text, clean));
   // Without the headers: GitLab sends WWW-Authenticate, which would hide the name of the error.
   // Tokens of Slack have the type "bot" or "user", and assertions have "N_A".
   return Response.json({ ...answer, token_type: "bearer" }, {
-    // GitHub sends errors with status 200, and Harvest sends tokens with status 201.
-    status: status > 201 ? status : answer.error ? 400 : 200,
+    // GitHub sends errors with status 200, and Harvest sends tokens with status 201. A proxy sends pages.
+    status: !answer ? 502 : status > 201 ? status : answer.error ? 400 : 200,
   });
 }
 

@@ -34,6 +34,7 @@ describe("ProviderClient", () => {
       [200, "internal_error", false],
       [200, "ratelimited", false],
       [429, "too_many_requests", false],
+      [403, "forbidden", false],
     ] as const;
     // As GitLab, and other servers with Doorkeeper, describe every error.
     const headers = { "www-authenticate": 'Bearer realm="Doorkeeper", error="invalid_grant"' };
@@ -41,6 +42,8 @@ describe("ProviderClient", () => {
       const { isRefused } = await tokensFrom(() => Response.json({ error }, { status, headers }));
       assertEquals(isRefused, wanted, String(error));
     }
+    const page = await tokensFrom(() => new Response("<h1>400 Bad Request</h1>", { status: 400 }));
+    assertFalse(page.isRefused);
   });
 
   it("rejects a response that does not end in time, even if fetch ignores its signal", async () => {
