@@ -171,7 +171,8 @@ export class McpConnection {
       const left = (this.#calls.get(client) ?? 1) - 1;
       if (left > 0) this.#calls.set(client, left);
       else this.#calls.delete(client);
-      if (this.#live !== client) this.#end(client);
+      // Otherwise, `close` closes it, after the end of its session.
+      if (this.#live !== client && !this.#stop.signal.aborted) this.#end(client);
     }
   }
 

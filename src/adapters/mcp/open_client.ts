@@ -443,6 +443,7 @@ interface ProgramEnd {
   readonly signal: string | null;
 }
 
+const PUBLIC_HEADER = /^(accept|content-type|user-agent)/i;
 /** Parts of a path that are as long as this may be keys. */
 const LONG_STEP = /[^/]{20,}/g;
 
@@ -450,7 +451,8 @@ const LONG_STEP = /[^/]{20,}/g;
 function nameOfUrl(url: URL, headers: Iterable<readonly [string, string]>): ServerName {
   const { origin, pathname, searchParams, href, search, username, password } = url;
   const params = [...searchParams.values()];
-  const values = [...headers].flatMap(([, value]) => [value, ...value.split(/\s+/)]);
+  const values = [...headers].filter(([header]) => !PUBLIC_HEADER.test(header))
+    .flatMap(([, value]) => [value, ...value.split(/\s+/)]);
   const steps = pathname.match(LONG_STEP) ?? [];
   return {
     words: `at ${origin}${pathname.replace(LONG_STEP, "…")}`,
