@@ -71,7 +71,7 @@ type Fields = Readonly<Record<string, string>>;
 
 /** Errors of a busy server, of a firewall, and about this client. Salesforce and Slack have names of their own. */
 const NOT_ABOUT_GRANT =
-  /unavailable|(server|unknown|internal|fatal)_error|slow_down|limit|timeout|client|forbidden/;
+  /unavailable|(server|unknown|internal|fatal)_error|slow_down|limit|timeout|client|forbidden|authorized$/i;
 
 const TIMEOUT_MS = 20_000;
 /** The maximum lifetime of a token: 31 years. */

@@ -11,6 +11,7 @@ import type {
 import {
   abortable,
   type Answer,
+  defined,
   describeThrown,
   type FailureCode,
   isObject,
@@ -137,7 +138,7 @@ export class McpConnection {
   /**
    * Lists the tools. Loses a client whose server does not respond, or has lost the session.
    *
-   * @param cacheMode With `bypass`, the client stores the list only if a call needs headers.
+   * @param cacheMode With `bypass`, the client does not store the list.
    */
   async list(
     client: Client,
@@ -278,8 +279,10 @@ export interface ServerCall {
   readonly arguments: { readonly [key: string]: unknown };
   /** True if the server declares that the tool is safe to call twice. */
   readonly isRepeatable: boolean;
-  /** The listed tool, if the server may ask questions. */
+  /** The listed tool, if the server may ask questions, or if the client has no list. */
   readonly tool?: ListedTool | undefined;
+  /** True if the server may ask questions. */
+  readonly mayAsk?: boolean;
   /** True if all callers are one caller for the server. */
   readonly isShared?: boolean;
 }
@@ -295,6 +298,8 @@ interface Retry {
 }
 
 const MAX_ROUNDS = 10;
+/** The code of a call that the server rejects because of its headers (2026-07-28). */
+const HEADER_MISMATCH = -32_020;
 
 /**
  * Runs one call. The dispatcher turns its errors into failures. Each round of questions is stored as a
@@ -305,7 +310,7 @@ export async function callServer(
   call: ServerCall,
   context: ToolContext,
 ): Promise<unknown> {
-  if (call.tool === undefined) return await sendCall(connection, call, {}, context);
+  if (call.mayAsk !== true) return await sendCall(connection, call, {}, context);
   let retry: Retry = {};
   for (let round = 1; round <= MAX_ROUNDS; round++) {
     let ended: { readonly value: unknown } | undefined;
@@ -313,9 +318,10 @@ export async function callServer(
       const value = await sendCall(connection, call, retry, context);
       if (value instanceof AskedByServer) return value.requested;
       ended = { value };
-      return null;
-    });
-    if (requested === null) return ended?.value;
+      // The result of a step would be kept, and another attempt of a retry would not send the request.
+      throw new Error("the call has ended");
+    }).catch((error) => ended === undefined ? Promise.reject(error) : undefined);
+    if (requested === undefined) return ended?.value;
     const questions = Object.entries(requested.inputRequests)
       .map(([key, request]) => [key, questionOf(call.name, request)] as const);
     // Otherwise one caller would act with another one's account. A program with one user has no principals.
@@ -368,13 +374,15 @@ function questionOf(name: string, { method, params }: InputRequests[string]): Qu
  */
 async function sendCall(
   connection: McpConnection,
-  { name, arguments: args, isRepeatable, tool, isShared }: ServerCall,
+  { name, arguments: args, isRepeatable, tool, mayAsk, isShared }: ServerCall,
   retry: Retry,
   context: ToolContext,
 ): Promise<unknown> {
   const { signal } = context;
   // The server has run a part of the tool before it asked.
   let mayHaveRun = retry.inputResponses !== undefined;
+  /** The client takes the headers of a call from it, or else from its list. */
+  let toolDefinition = tool;
   for (let isFirst = true;; isFirst = false) {
     const client = await connection.client(signal).catch(noop);
     if (client === undefined) {
@@ -382,7 +390,8 @@ async function sendCall(
       return ToolResult.error("unavailable", message, { ran: mayHaveRun ? "unknown" : "no" });
     }
     const options = {
-      ...(tool === undefined ? {} : { allowInputRequired: true, toolDefinition: tool }),
+      ...defined({ toolDefinition }),
+      ...(mayAsk && { allowInputRequired: true }),
       signal,
       // The dispatcher limits the time of the call.
       timeout: MAX_TIMEOUT_MS,
@@ -398,6 +407,11 @@ async function sendCall(
       if (error instanceof UnreadInput) {
         const message = `Cannot call "${name}": the MCP server does not read its input; try later`;
         return ToolResult.error("unavailable", message, { ran: mayHaveRun ? "unknown" : "no" });
+      }
+      if (toolDefinition && Object(error).code === HEADER_MISMATCH) {
+        // Without the definition, the client reads its list, and sends the call with other headers.
+        toolDefinition = undefined;
+        continue;
       }
       // The reason may be a revoked token instead of the session. A caller's own token is then replaced.
       const status = await statusOf(error);

@@ -371,11 +371,11 @@ class McpImport implements ImportedMcpServer {
         transport: this.#transport,
         execute: (name, args, context) => {
           const listed = this.#listed.get(name);
-          const tool = mayAsk ? listed : undefined;
-          const call = { name, arguments: args, isRepeatable: isRepeatable(listed), tool };
+          const call = { name, arguments: args, isRepeatable: isRepeatable(listed), mayAsk };
+          const own = { ...call, tool: listed };
           return this.#callers === undefined
-            ? callServer(this.#connection, { ...call, isShared: true }, context)
-            : this.#callers.use(listed, context, (own) => callServer(own, call, context));
+            ? callServer(this.#connection, { ...mayAsk ? own : call, isShared: true }, context)
+            : this.#callers.use(listed, context, (client) => callServer(client, own, context));
         },
       });
       const readAt = systemClock.now();

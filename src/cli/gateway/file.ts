@@ -147,7 +147,9 @@ export async function readPlueFile(
   for (const [tenant, { sources, use = [] }] of Object.entries(tenants)) {
     const pointer = `/tenants/${tenant}`;
     const used = use.map((name, index) =>
-      shared.find((source) => source.name === name) ??
+      // A disabled source may have the name of another one.
+      shared.find((source) => source.name === name && source.settings.disabled !== true) ??
+        shared.find((source) => source.name === name) ??
         json.reject(`${pointer}/use/${index}`, `there is no source "${name}" in the file`)
     );
     const own = sourcesIn(json, folder, sources, `${pointer}/sources`, tenant);
@@ -206,7 +208,7 @@ function rejectUnknownTenants({ json, settings, scopes }: PlueFile): void {
 function rejectUnused(
   { json, settings, sources }: Pick<PlueFile, "json" | "settings" | "sources">,
 ): void {
-  const labelled = sources.find((one) => one.settings.labels !== undefined);
+  const labelled = sources.find(({ settings: { labels, disabled } }) => labels && !disabled);
   if (labelled !== undefined && (settings.rules ?? []).length === 0) {
     json.reject(`${labelled.pointer}/labels`, '"labels" has no effect without "rules"; remove it');
   }

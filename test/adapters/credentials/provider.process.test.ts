@@ -34,7 +34,8 @@ describe("ProviderClient", () => {
       [200, "internal_error", false],
       [200, "ratelimited", false],
       [429, "too_many_requests", false],
-      [403, "forbidden", false],
+      [403, "Forbidden", false],
+      [401, "Unauthorized", false],
     ] as const;
     // As GitLab, and other servers with Doorkeeper, describe every error.
     const headers = { "www-authenticate": 'Bearer realm="Doorkeeper", error="invalid_grant"' };

@@ -2,6 +2,7 @@ import * as plue from "@plue/tools";
 import { ToolDispatcher, ToolRegistry } from "@plue/tools";
 import { sealedTickets } from "@plue/tools/calls";
 import { createMcpEndpoint, importMcpServer, type McpEndpoint } from "@plue/tools/mcp";
+import { retryCalls } from "@plue/tools/resilience";
 import { afterEach, describe, it } from "bun:test";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { connect, fetchFrom, importFar, URL_OF_MCP } from "./support.ts";
@@ -287,6 +288,51 @@ describe("importMcpServer()", () => {
       assertEquals(result.ok && result.content, "done");
     });
   }
+
+  it("repeats a rejected call of a server that may ask questions", async () => {
+    const mcp = createMcpEndpoint(farRegistry(), { openExecution: true });
+    const registry = new ToolRegistry();
+    let calls = 0;
+    await using _server = await importFar(mcp, {
+      ...{ registry, mayAsk: true },
+      http: {
+        fetch: async (url, init) =>
+          String(init?.body).includes("tools/call") && calls++ === 0
+            ? new Response("busy", { status: 429 })
+            : await fetchFrom(mcp)(url, init),
+      },
+    });
+    const dispatcher = new ToolDispatcher(registry, {
+      layers: [retryCalls({ initialDelayMs: 1 })],
+    });
+    const result = await dispatcher.dispatch({ name: "far:add", arguments: { a: 1, b: 1 } });
+    assertEquals([result.ok && result.content, calls], [{ sum: 2 }, 2]);
+  });
+
+  it("sends the headers that a tool requires, also over the connection of a caller", async () => {
+    const region = { type: "string", "x-mcp-header": "Region" };
+    const where = toolOf("where", () => "there", {
+      parameters: { type: "object", properties: { region } },
+    });
+    const mcp = createMcpEndpoint(new ToolRegistry({ tools: [where] }), { openExecution: true });
+    for (const options of [{}, { authorize: () => "token" }]) {
+      const headers: (string | null)[] = [];
+      const registry = new ToolRegistry();
+      await using _server = await importFar(mcp, {
+        ...{ registry, ...options },
+        http: {
+          fetch: async (url, init) => {
+            const isCall = String(init?.body).includes("tools/call");
+            if (isCall) headers.push(new Headers(init?.headers).get("mcp-param-region"));
+            return await fetchFrom(mcp)(url, init);
+          },
+        },
+      });
+      const call = { name: "far:where", arguments: { region: "eu" } };
+      const result = await new ToolDispatcher(registry).dispatch(call, { principal: "ann" });
+      assertEquals([result.ok && result.content, headers], ["there", ["eu"]]);
+    }
+  });
 
   it("repeats a repeatable call after the connection is reopened", async () => {
     const world = await imported();

@@ -229,15 +229,14 @@ describe("readPlueFile()", () => {
     const off = { url: "${MISSING}", pins: "pins.json", labels: {}, disabled: true };
     const tokens = { ann: { token: "ann-ann-ann-ann-ann", operator: true, tenant: "acme" } };
     const path = await write(JSON.stringify({
-      sources: { off, on: { command: "x" } },
+      sources: { off, gone: off, on: { command: "x" } },
       mcpServers: { off: { command: "y" } },
-      tenants: { acme: { use: ["off", "on"] } },
+      tenants: { acme: { use: ["off", "gone", "on"] } },
       callers: { tokens },
-      rules: [{ tool: "*", perDay: 9 }],
     }));
     const { sources, scopes } = await readPlueFile(path, {});
     assertEquals(sources.map(({ settings }) => settings.command), ["x", "y"]);
-    assertEquals(scopes.get("acme")?.map(({ name }) => name), ["on"]);
+    assertEquals(scopes.get("acme")?.map(({ name }) => name), ["off", "on"]);
   });
 
   it("does not replace variables in texts that models read", async () => {
