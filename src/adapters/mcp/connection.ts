@@ -408,7 +408,9 @@ async function sendCall(
         const message = `Cannot call "${name}": the MCP server does not read its input; try later`;
         return ToolResult.error("unavailable", message, { ran: mayHaveRun ? "unknown" : "no" });
       }
-      if (toolDefinition && Object(error).code === HEADER_MISMATCH) {
+      const isMismatch = Object(error).code === HEADER_MISMATCH &&
+        client.getProtocolEra() === "modern";
+      if (toolDefinition && isMismatch) {
         // Without the definition, the client reads its list, and sends the call with other headers.
         toolDefinition = undefined;
         continue;

@@ -84,6 +84,10 @@ function authorizeIssuer(
   });
 }
 
+function isBearer({ headers }: Request): boolean {
+  return /^bearer /i.test(headers.get("authorization") ?? "");
+}
+
 function asOperator(authorize: Authorize): Authorize {
   return async (request, env) => {
     const caller = await authorize(request, env);
@@ -123,7 +127,7 @@ export function forTenant(
     const caller = await authorize(request, env);
     if (caller instanceof Response) {
       if (caller.status !== 401 || challenger === undefined) return caller;
-      return challenger(request.headers.has("authorization") ? "invalid" : "missing");
+      return challenger(isBearer(request) ? "invalid" : "missing");
     }
     if (caller.tenant === tenant) return caller;
     // The answer is the same for a tenant that does not exist.

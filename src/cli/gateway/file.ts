@@ -270,7 +270,8 @@ function sourcesIn(
 function fromClients(servers: PlueSettings["mcpServers"] = {}): PlueSettings["sources"] {
   return Object.fromEntries(
     Object.entries(servers).map(([name, { serverUrl, disabledTools, enabled, ...settings }]) => {
-      const { url = serverUrl, disabled = enabled === false } = settings;
+      const { url = serverUrl } = settings;
+      const disabled = settings.disabled === true || enabled === false;
       const exclude = disabledTools?.concat(settings.exclude ?? []) ?? settings.exclude;
       return [name, { ...settings, ...defined({ url, exclude }), disabled }];
     }),
