@@ -47,7 +47,7 @@ const PAGES = {
   invalid: [400, `This link is invalid or has expired. ${CALL_AGAIN}`],
   refused: [403, `The permission was refused. ${CALL_AGAIN}`],
   other: [403, "This link is another caller's."],
-  failed: [502, `The server gave no token; see the log. ${CALL_AGAIN}`],
+  failed: [502, `The server gave no token. ${CALL_AGAIN}`],
 } as const satisfies Record<string, Page>;
 
 const CONFIRMED = "confirmed";

@@ -34,6 +34,7 @@ const WAIT_MS = 600_000;
  */
 export function credentials(...sources: readonly CredentialSource[]): Layer {
   const action = "make a layer of credentials";
+  // Without sources, the first one is undefined, and is rejected.
   for (const source of [sources[0], ...sources]) {
     check.checkFunction(action, Object(source).get, "get of each source");
   }
@@ -87,7 +88,7 @@ async function obtain(
       doing,
       async () =>
         [
-          await call.context.step(`credential.${round}.after`, step),
+          await call.context.step(`credential.${round}`, step),
           await askCaller(call, missing, round),
         ] as const,
     );

@@ -79,6 +79,7 @@ export interface AuthorizationState extends Owner {
 
 const ACTION = "make OAuth credentials";
 const STATE_MS = 600_000;
+const MAX_STATE = 8_192;
 const OPTIONS = ["providers", "redirectUri", "store", "keys", "allowAnonymous"];
 
 /**
@@ -182,7 +183,8 @@ export class OAuthSource implements OAuthCredentials {
 
   /** Decrypts a state. Returns `undefined` if it is invalid or has expired. */
   async openState(state: string): Promise<AuthorizationState | undefined> {
-    const bytes = await this.#sealer.open(state);
+    // A longer text is invalid, and a part of it, too.
+    const bytes = await this.#sealer.open(state.slice(0, MAX_STATE));
     if (typeof bytes === "string") return undefined;
     // Tokens are encrypted with the same keys, but they are not an authorization.
     const opened: AuthorizationState | undefined = Object(parseJson(bytes)).authorization;

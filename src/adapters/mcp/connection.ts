@@ -318,7 +318,7 @@ export async function callServer(
       const value = await sendCall(connection, call, retry, context);
       if (value instanceof AskedByServer) return value.requested;
       ended = { value };
-      // The result of a step would be kept, and another attempt of a retry would not send the request.
+      // A step stores its result. Another attempt of a retry would then not send the request.
       throw new Error("the call has ended");
     }).catch((error) => ended === undefined ? Promise.reject(error) : undefined);
     if (requested === undefined) return ended?.value;

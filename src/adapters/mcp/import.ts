@@ -337,7 +337,7 @@ class McpImport implements ImportedMcpServer {
       this.#report(this.#connection.describe(error));
       if (isAgain) followLater();
     }
-    // Also finds out whether the server is lost.
+    // Also detects a lost server.
     if (isAgain) this.#readLater();
   }
 
@@ -434,8 +434,8 @@ function isRepeatable(tool: ListedTool | undefined): boolean {
 }
 
 /**
- * Removes the references to pages (MCP Apps): clients cannot read pages through plue. Rejects the
- * tools that only pages may call, so that no model sees them, and those that must run as tasks.
+ * Removes the references to pages (MCP Apps): clients cannot read pages through plue. Rejects tools
+ * for pages only, which no model should see, and tools that must run as tasks.
  */
 function callableTools(listed: readonly ListedTool[]) {
   const tools: ListedTool[] = [];

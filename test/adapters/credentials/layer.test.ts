@@ -279,7 +279,7 @@ describe("credentials() without a credential", () => {
     }]);
   });
 
-  it("asks again immediately if the answer comes after the expiry of the URL", async () => {
+  it("requests the permission again if the answer comes after the expiry of the URL", async () => {
     const { now } = Date;
     let isPermitted = false;
     const source: CredentialSource = {

@@ -309,7 +309,7 @@ describe("importMcpServer()", () => {
     assertEquals([result.ok && result.content, calls], [{ sum: 2 }, 2]);
   });
 
-  it("sends the headers that a tool requires, also over the connection of a caller", async () => {
+  it("sends the headers that a tool requires, including over the connection of a caller", async () => {
     const region = { type: "string", "x-mcp-header": "Region" };
     const where = toolOf("where", () => "there", {
       parameters: { type: "object", properties: { region } },

@@ -583,7 +583,7 @@ it("a failure of a call contains no key of the server's address", async () => {
 });
 
 describe("an imported server that is replaced", () => {
-  it("completes its running calls, while the next connection sends a refused call", async () => {
+  it("completes its running calls, and the next connection sends a call that did not reach it", async () => {
     const [begun, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const sent: unknown[] = [];
     let isReplaced = false;
